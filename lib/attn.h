@@ -1,0 +1,326 @@
+/*
+ * attn.h - the public face of libattn: attention, its layers, and the files weights come from.
+ *
+ * What it is for: scaled dot-product and multi-head attention in float32, as ATTENTION rules below
+ * say, over tensors in memory; reading safetensors; loading models. No input or output but files
+ * named by the caller, no threads of its own, no global state, no printing, no environment.
+ *
+ * Threads: every function may be called from any thread. A `const` object may be shared by threads;
+ * an arena belongs to one thread at a time. Parallelism is the caller's: it lends an attn_executor.
+ *
+ * Memory: an object made by attn_*_new or attn_*_open is freed by attn_*_free (NULL is allowed).
+ * Views (attn_heads, attn_linear, attn_sequence, ...) own nothing.
+ *
+ * Shapes are written [batch, heads, rows, width], row-major; strides count elements, not bytes.
+ */
+#ifndef ATTN_H
+#define ATTN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------ status */
+
+/* X(NAME, text): every way a call of this library can end. */
+#define ATTN_STATUS_MAP(X)                                        \
+	X(OK, "success")                                          \
+	X(INVALID, "invalid argument")                            \
+	X(OVERFLOW, "a product of dimensions is too large")       \
+	X(MEMORY, "out of memory")                                \
+	X(CANCELLED, "cancelled")                                 \
+	X(FILE, "a file cannot be read")                          \
+	X(FORMAT, "a file is not in the format it should have")   \
+	X(CONFIG, "a model configuration is not usable")          \
+	X(TENSOR, "a tensor is missing or has the wrong shape")   \
+	X(UNSUPPORTED, "not supported")                           \
+	X(SELF_CHECK, "the kernels disagree with the reference")
+
+typedef enum attn_status {
+#define X(name, text) ATTN_##name,
+	ATTN_STATUS_MAP(X)
+#undef X
+} attn_status;
+
+/* English text of a status; never NULL. */
+const char *attn_status_text(attn_status status);
+
+/* A status with the words that name the culprit (tensor, key, file). message is "" when status is ATTN_OK. */
+typedef struct attn_error {
+	attn_status status;
+	char message[512];
+} attn_error;
+
+/* ------------------------------------------------------------------ sizes */
+
+/* *out = product of dims[0..rank); false on overflow of size_t, judged on the dimensions that are not 0
+ * (so that [0, 2^40, 2^40] overflows too). The empty product is 1; with a 0 among dims the product is 0. */
+bool attn_size_product(const size_t *dims, size_t rank, size_t *out);
+/* *out = a * b or a + b; false on overflow. */
+bool attn_size_mul(size_t a, size_t b, size_t *out);
+bool attn_size_add(size_t a, size_t b, size_t *out);
+
+/* ------------------------------------------------------------------ scratch */
+
+/* Scratch memory given back all at once; blocks are 64-byte aligned and not zeroed. */
+typedef struct attn_arena attn_arena;
+typedef struct attn_arena_mark {
+	void *chunk;
+	size_t used;
+} attn_arena_mark;
+
+/* keep: bytes kept for reuse after a rewind to empty; what is over goes back to the system. NULL: no memory. */
+attn_arena *attn_arena_new(size_t keep);
+void attn_arena_free(attn_arena *arena);
+/* NULL when the system refuses; 0 bytes give a valid pointer. */
+void *attn_arena_alloc(attn_arena *arena, size_t bytes);
+/* attn_arena_alloc of count floats; NULL on overflow too. */
+float *attn_arena_floats(attn_arena *arena, size_t count);
+attn_arena_mark attn_arena_here(const attn_arena *arena);
+void attn_arena_rewind(attn_arena *arena, attn_arena_mark mark);
+
+/* ------------------------------------------------------------------ executor */
+
+/* One independent piece of a call; scratch belongs to the thread that runs it and is rewound after. */
+typedef attn_status attn_tile_fn(void *arg, size_t tile, attn_arena *scratch);
+
+/* Runs tiles for a call. parallel_for runs each tile in [0, tiles) once, in any order, on any threads, and
+ * returns when none runs any more: ATTN_OK, or the first other status (tiles not yet begun are then
+ * skipped). It may return ATTN_CANCELLED when nobody wants the result. Calls do not nest.
+ * Tile boundaries depend on shapes only, so results do not depend on how many threads took part. */
+typedef struct attn_executor {
+	attn_status (*parallel_for)(struct attn_executor *self, size_t tiles, attn_tile_fn *run, void *arg);
+	attn_arena *scratch; /* of the calling thread */
+} attn_executor;
+
+/* Runs tiles one after the other on the calling thread. */
+attn_executor attn_executor_serial(attn_arena *scratch);
+
+/* ------------------------------------------------------------------ kernels */
+
+/* A set of arithmetic kernels: "reference" (plain loops, the specification) or "blas" (OpenBLAS). */
+typedef struct attn_kernels attn_kernels;
+
+/* ATTN_UNSUPPORTED for an unknown name, ATTN_MEMORY. */
+attn_status attn_kernels_new(const char *name, attn_kernels **out);
+void attn_kernels_free(attn_kernels *kernels);
+const char *attn_kernels_name(const attn_kernels *kernels);
+/* Name of set number index, fastest first, or NULL past the last. */
+const char *attn_kernels_list(size_t index);
+/* Core and configuration OpenBLAS reports for this CPU. */
+const char *attn_blas_core(void);
+const char *attn_blas_config(void);
+
+/* Compares the kernels with plain loops on random shapes made from seed, and a row's bits across batch sizes.
+ * ATTN_SELF_CHECK with the product and the difference in err->message when they disagree.
+ * Takes tens of milliseconds. Where only the bits of rows depend on the batch, the set is told never to
+ * stack sequences (slower, still exact) and the call succeeds. */
+attn_status attn_kernels_self_check(attn_kernels *kernels, uint64_t seed, attn_error *err);
+
+/* ------------------------------------------------------------------ attention */
+
+/* Lengths and widths of one call; all its sequences share them. kv_heads divides heads: query head h uses
+ * key and value head h / (heads / kv_heads). queries or keys may be 0; the other four may not, save
+ * value_width and head_width, which are at least 1. */
+typedef struct attn_shape {
+	size_t heads, kv_heads;
+	size_t queries, keys;
+	size_t head_width;  /* D, of queries and keys */
+	size_t value_width; /* Dv */
+} attn_shape;
+
+typedef enum attn_causal {
+	ATTN_CAUSAL_NONE,
+	ATTN_CAUSAL_TOP_LEFT,     /* query i sees key j <= i */
+	ATTN_CAUSAL_BOTTOM_RIGHT, /* j <= i + (keys - queries) */
+	ATTN_CAUSAL_OFFSET,       /* j <= i + the sequence's causal_offset */
+} attn_causal;
+
+/* Scalars of one call, shared by its sequences. */
+typedef struct attn_options {
+	float scale;   /* factor of the scores; see attn_default_scale */
+	float softcap; /* > 0: softcap * tanh(scores / softcap), before any masking; 0: none */
+	attn_causal causal;
+	int64_t window_left, window_right; /* inclusive distance from the aligned diagonal; -1: unbounded */
+	const float *sink;                 /* [heads] logits that take weight but have no value; NULL: none */
+	const float *slopes;               /* [heads] ALiBi: adds -slope * |i' - j|; NULL: none */
+} attn_options;
+
+/* 1/sqrt(head_width), no softcap, mask, window, sink or slopes. */
+attn_options attn_options_default(size_t head_width);
+
+/* A read-only [heads, rows, width] tensor whose rows are contiguous. */
+typedef struct attn_heads {
+	const float *data;
+	size_t head_stride, row_stride;
+} attn_heads;
+
+/* A broadcastable [heads, queries, keys] operand: a stride of 0 repeats. data NULL: absent. */
+typedef struct attn_mask { /* bytes: not 0 = may attend */
+	const uint8_t *data;
+	size_t head_stride, query_stride, key_stride;
+} attn_mask;
+typedef struct attn_bias { /* added to the scores; -infinity excludes the key as a mask does */
+	const float *data;
+	size_t head_stride, query_stride, key_stride;
+} attn_bias;
+
+/* One sequence of a call: inputs, masks of its own, and where its results go. */
+typedef struct attn_sequence {
+	attn_heads query;      /* [heads, queries, head_width] */
+	attn_heads key, value; /* [kv_heads, keys, head_width], [kv_heads, keys, value_width] */
+	size_t key_length;     /* keys from here on are padding; at most keys */
+	int64_t causal_offset; /* for ATTN_CAUSAL_OFFSET */
+	attn_mask mask;
+	attn_bias bias;
+	float *context; /* [heads, queries, value_width] by these strides */
+	size_t context_head_stride, context_row_stride;
+	float *weights;      /* [heads, queries, keys] contiguous, or NULL */
+	float *mean_weights; /* [queries, keys]: mean over heads, or NULL */
+} attn_sequence;
+
+/* Scaled dot-product attention of count sequences, heads separately (Vaswani et al. 2017, eq. 1):
+ *   scores  = scale * Q K^T;  capped = softcap * tanh(scores / softcap)
+ *   masked  = capped + bias (+ ALiBi) where mask, key_length, causal and window all allow, else excluded
+ *   weights = softmax over allowed keys (and the sink);  context = weights V
+ * A row with no allowed key has zero weights and zero context. Excluded keys and values have no influence,
+ * NaN and infinity included; a NaN in an allowed input gives NaN in the rows it touches.
+ * The bits of a sequence's context and weights depend on its own inputs, the shape and the options only:
+ * not on count, its place, the executor, or whether weights were asked for.
+ * ATTN_INVALID when the shape or an option is out of range (heads % kv_heads, softcap < 0, window < -1,
+ * scale not finite, key_length > keys); ATTN_OVERFLOW; ATTN_MEMORY; what the executor returned. */
+attn_status attn_attend(const attn_kernels *kernels, attn_executor *executor, const attn_shape *shape,
+                        const attn_options *options, const attn_sequence *sequences, size_t count);
+
+/* ------------------------------------------------------------------ layers */
+
+typedef enum attn_layout {
+	ATTN_IN_OUT, /* weight [in, out]: y = x W */
+	ATTN_OUT_IN, /* weight [out, in]: y = x W^T, as torch stores it */
+} attn_layout;
+
+/* An affine map; weight NULL is the identity (then bias is NULL and in == out). */
+typedef struct attn_linear {
+	const float *weight;
+	const float *bias; /* [out] or NULL */
+	size_t in, out;
+	size_t stride; /* elements from one row of weight to the next: at least out (IN_OUT) or in (OUT_IN) */
+	attn_layout layout;
+} attn_linear;
+
+/* Multi-head attention with its projections. Widths after projection: query heads * head_width, key
+ * kv_heads * head_width, value kv_heads * value_width; output maps heads * value_width to its out. */
+typedef struct attn_layer {
+	attn_linear query, key, value, output;
+	size_t heads, kv_heads, head_width, value_width;
+} attn_layer;
+
+/* One sequence through a layer. */
+typedef struct attn_layer_sequence {
+	const float *query;   /* [queries, layer->query.in] */
+	const float *key;     /* [keys, layer->key.in]; may be the same pointer as query */
+	const float *value;   /* [keys, layer->value.in]; likewise */
+	float *output;        /* [queries, layer->output.out] */
+	attn_sequence attend; /* key_length, causal_offset, mask, bias, weights, mean_weights; the rest is ignored */
+} attn_layer_sequence;
+
+/* Fills heads, kv_heads and widths of the shape from the layer; false when the parts of the layer do not fit
+ * each other (heads that do not divide, an output of another input width). */
+bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, attn_shape *out);
+
+/* Projections, attn_attend, output projection, for count sequences of equal lengths. Rows of all sequences
+ * share one product per projection (query, key and value one where they adjoin in memory and read the same
+ * input). Bits as for attn_attend. Whether key and value are the query's memory must be the same for all
+ * sequences of a call. Errors as attn_attend. */
+attn_status attn_layer_run(const attn_kernels *kernels, attn_executor *executor, const attn_layer *layer,
+                           size_t queries, size_t keys, const attn_options *options,
+                           const attn_layer_sequence *sequences, size_t count);
+
+/* Bytes of scratch an attn_layer_run of count sequences may take on the calling thread (an upper bound; each
+ * helping thread takes at most attn_attend_tile_bytes more). SIZE_MAX on overflow. */
+size_t attn_layer_scratch_bytes(const attn_layer *layer, size_t queries, size_t keys, size_t count);
+size_t attn_attend_tile_bytes(const attn_shape *shape);
+
+/* ------------------------------------------------------------------ element types */
+
+typedef enum attn_dtype {
+	ATTN_FLOAT32,
+	ATTN_FLOAT16,
+	ATTN_BFLOAT16,
+	ATTN_FLOAT64,
+	ATTN_INT64,
+	ATTN_INT32,
+	ATTN_UINT8,
+	ATTN_BOOL,
+} attn_dtype;
+
+size_t attn_dtype_size(attn_dtype dtype);
+const char *attn_dtype_name(attn_dtype dtype); /* safetensors' name: "F32", ... */
+/* count little-endian elements at any alignment to float32; float64 and integers round to nearest even.
+ * ATTN_UNSUPPORTED for BOOL. */
+attn_status attn_to_float32(attn_dtype dtype, const void *source, size_t count, float *out);
+
+/* ------------------------------------------------------------------ safetensors */
+
+/* A parsed safetensors text or file: names and views into its bytes. */
+typedef struct attn_safetensors attn_safetensors;
+
+#define ATTN_MAX_RANK 8
+
+typedef struct attn_stored_tensor {
+	const char *name;
+	attn_dtype dtype;
+	size_t rank;
+	size_t shape[ATTN_MAX_RANK];
+	const void *data; /* little-endian, may be unaligned */
+	size_t bytes;
+} attn_stored_tensor;
+
+/* Reads a header and checks it against size by every rule of the format; the bytes must outlive the result.
+ * ATTN_FORMAT with the tensor's name in err->message; ATTN_MEMORY. */
+attn_status attn_safetensors_parse(const void *bytes, size_t size, attn_safetensors **out, attn_error *err);
+/* Maps a file read-only; unmapped by attn_safetensors_free. ATTN_FILE besides. */
+attn_status attn_safetensors_open(const char *path, attn_safetensors **out, attn_error *err);
+void attn_safetensors_free(attn_safetensors *file);
+size_t attn_safetensors_count(const attn_safetensors *file);
+/* By order of data; index < count. */
+const attn_stored_tensor *attn_safetensors_at(const attn_safetensors *file, size_t index);
+/* NULL when there is none of that name. */
+const attn_stored_tensor *attn_safetensors_find(const attn_safetensors *file, const char *name);
+/* A string of __metadata__, or NULL. */
+const char *attn_safetensors_metadata(const attn_safetensors *file, const char *key);
+
+/* ------------------------------------------------------------------ models */
+
+/* A loaded model: immutable, its weights copied and packed, no file kept open. */
+typedef struct attn_model attn_model;
+
+typedef enum attn_layer_kind { ATTN_SELF, ATTN_CROSS } attn_layer_kind;
+
+typedef struct attn_model_info {
+	const char *architecture; /* model_type of config.json */
+	size_t layers;            /* attention layers, numbered from 0 */
+	size_t heads, kv_heads;   /* of layer 0 */
+	size_t width;             /* of query embeddings */
+	size_t key_width, value_width; /* of key and value embeddings */
+	size_t output_width;
+	size_t parameters; /* numbers in the weights */
+	size_t bytes;      /* memory they take */
+} attn_model_info;
+
+/* Reads <directory>/config.json and model.safetensors (or model.safetensors.index.json and its shards).
+ * err->message names the file, key or tensor, with the shape wanted and the shape found. */
+attn_status attn_model_open(const char *directory, attn_model **out, attn_error *err);
+void attn_model_free(attn_model *model);
+attn_model_info attn_model_info_of(const attn_model *model);
+/* NULL when there is no such layer of that kind. */
+const attn_layer *attn_model_layer(const attn_model *model, size_t layer, attn_layer_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,74 @@
+/*
+ * attention_request.h - the body of an attention request, from bytes to validated tensors and back to a reply.
+ *
+ * A worker parses a body into a struct attention_request, which owns its tensors and says everything the
+ * computation needs; another task formats the reply from it. Every error of API.md that a body can hold is
+ * found here, in the order syntax, overflow of a shape product, count of data against shape, limits, meaning.
+ * One thread at a time; no I/O.
+ */
+#ifndef ATTND_CODEC_ATTENTION_REQUEST_H
+#define ATTND_CODEC_ATTENTION_REQUEST_H
+
+#include "attn.h"
+#include "codec/problem.h"
+#include "codec/tensor.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct attention_limits {
+	size_t sequence_length; /* of queries, and of keys */
+	size_t elements;        /* numbers in all tensors of the request */
+	size_t reply_bytes;     /* of the reply's text, by its upper bound */
+	uint64_t timeout_ms;    /* longest deadline a request may ask for */
+};
+
+enum weights_form { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_MEAN };
+
+struct attention_request {
+	/* inputs; key.data and value.data are NULL where they default to query and key */
+	struct tensor query, key, value;
+	struct tensor projections[8]; /* query, key, value, output, and their biases, as sent */
+	struct mask_tensor mask;      /* data NULL: all true */
+	int64_t *key_lengths;         /* [batch], or NULL: all keys */
+	int64_t *causal_offsets;      /* [batch] for ATTN_CAUSAL_OFFSET, or NULL */
+
+	/* what they mean */
+	bool split_heads; /* rank 4: heads already split, no projections */
+	bool model;       /* through a model's layer */
+	size_t model_layer;
+	attn_layer_kind model_kind;
+	size_t batch;     /* sequences; 1 for one sequence without a batch dimension */
+	attn_layer layer; /* views of the projections sent or of the model's; not used when split_heads */
+	attn_shape shape;
+	attn_options options;
+	enum weights_form weights;
+	int precision;       /* significant digits, 0: shortest */
+	uint64_t timeout_ms; /* 0: not given */
+
+	/* outputs, made by attention_request_reserve */
+	struct tensor context; /* rank of query */
+	float *weights_out;    /* [batch, heads, queries, keys] or, for the mean, [batch, queries, keys] */
+};
+
+/* Reads a JSON body. model is the model named in the path (its layer is picked by the fields `layer` and
+ * `kind`), or NULL for POST /v1/attention. NULL with the problem set when it is refused. The body is not
+ * needed any more after the call; the model must outlive the request. */
+struct attention_request *attention_request_parse(const char *body, size_t length, const attn_model *model,
+                                                  const struct attention_limits *limits,
+                                                  struct problem *problem);
+void attention_request_free(struct attention_request *request);
+
+/* Bytes the request holds now, will hold for its outputs, and its text reply at most. SIZE_MAX on overflow. */
+size_t attention_request_input_bytes(const struct attention_request *request);
+size_t attention_request_output_bytes(const struct attention_request *request);
+size_t attention_request_reply_bytes(const struct attention_request *request);
+
+/* Allocates the outputs; false when the system refuses memory. */
+bool attention_request_reserve(struct attention_request *request);
+
+/* Writes the JSON reply to malloc'd memory. NULL with RESULT_NOT_FINITE or MEMORY set. */
+char *attention_reply_format(const struct attention_request *request, size_t *length, struct problem *problem);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * job.h - one request on its way through the pipeline.
+ *
+ * Life: made by http on the loop when a body is complete, handed to pipeline_submit, and back on the loop
+ * exactly once through pipeline_events.returned, whose callee frees it (job_free gives back its bytes and its
+ * model). In between it has one owner at a time: a queue, or the worker that took it. Only `cancelled` is
+ * touched by others meanwhile (the loop sets it), and `exchange`, which only the loop reads or writes.
+ */
+#ifndef ATTND_PIPELINE_JOB_H
+#define ATTND_PIPELINE_JOB_H
+
+#include "codec/attention_request.h"
+#include "codec/problem.h"
+#include "observe/metrics.h"
+#include "pipeline/budget.h"
+#include "pipeline/registry.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What jobs must share to be computed in one call: words filled by the operation, compared and hashed whole. */
+#define BATCH_KEY_WORDS 24
+struct batch_key {
+	uint64_t words[BATCH_KEY_WORDS];
+};
+
+enum job_place { JOB_OUTSIDE, JOB_WAITS_PARSE, JOB_WAITS_BATCH, JOB_WAITS_FORMAT, JOB_WITH_WORKER, JOB_IN_MAILBOX };
+
+struct operation; /* operation.h: how to parse, compute and format this kind of job */
+struct job;
+
+/* An entry of the mailbox; see mailbox.h. */
+struct mail {
+	enum { MAIL_RETURNED, MAIL_DEADLINE } kind;
+	struct job *job;
+	struct mail *next;
+};
+
+struct job {
+	const struct operation *operation;
+	struct model_instance *model; /* retained, or NULL */
+
+	/* input: the body, malloc'd; freed after parsing */
+	char *body;
+	size_t body_length;
+
+	/* between parse and format */
+	struct attention_request *attention;
+	struct batch_key key;
+	size_t sequences; /* of this job in a call */
+	size_t tokens;    /* sequences * max(queries, keys) */
+	size_t scores;    /* score elements: sequences * heads * queries * keys */
+	double work;      /* floating point operations, for estimates */
+	size_t length;    /* max(queries, keys), for labels */
+	size_t heads, width;
+
+	/* result: problem.code != PROBLEM_NONE, or a reply body (malloc'd) */
+	struct problem problem;
+	char *reply;
+	size_t reply_length;
+	const char *content_type;
+	size_t batch_sequences; /* of the largest call that computed it */
+
+	/* times, nanoseconds of clock_now */
+	uint64_t arrived;           /* headers read */
+	uint64_t deadline;          /* never 0; may only become shorter, by the parse task before its mail */
+	uint64_t stage_begun;       /* when it entered the place it is in */
+	uint64_t stages[STAGES];    /* durations; queue adds up every wait */
+
+	atomic_bool cancelled; /* nobody waits for the answer any more */
+	struct budget *budget; /* where `charged` bytes are held */
+	size_t charged;
+
+	void *exchange; /* loop only; NULL once cut */
+	enum job_place place;
+	struct job *next, *previous;
+	struct mail mail_returned, mail_deadline;
+};
+
+/* A job with nothing but its operation, budget and mail entries set; NULL: no memory. */
+struct job *job_new(const struct operation *operation, struct budget *budget);
+/* Frees everything the job owns, gives back its bytes and its model. Not while it is in a queue. */
+void job_free(struct job *job);
+
+#endif

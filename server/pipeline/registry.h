@@ -1,0 +1,33 @@
+/*
+ * registry.h - the models being served, by name: immutable, reference-counted instances.
+ *
+ * A registry is made whole, off the loop, and swapped in on the loop; it holds one reference to each
+ * instance, each job that uses one holds another. The last release frees the weights. Counting is atomic:
+ * any thread may release.
+ */
+#ifndef ATTND_PIPELINE_REGISTRY_H
+#define ATTND_PIPELINE_REGISTRY_H
+
+#include "attn.h"
+
+#include <stddef.h>
+
+struct model_instance; /* one loaded model under its name */
+
+const char *model_instance_name(const struct model_instance *instance);
+const attn_model *model_instance_model(const struct model_instance *instance);
+struct model_instance *model_instance_retain(struct model_instance *instance);
+void model_instance_release(struct model_instance *instance); /* NULL is allowed */
+
+struct registry;
+
+/* Loads every subdirectory of `directory` (sorted by name) as a model; names match [A-Za-z0-9._-]+ with no
+ * leading dot, others are an error. An empty directory makes an empty registry. All or nothing: err names
+ * the model that failed. */
+attn_status registry_load(const char *directory, struct registry **out, attn_error *err);
+void registry_free(struct registry *registry);
+size_t registry_count(const struct registry *registry);
+struct model_instance *registry_at(const struct registry *registry, size_t index); /* not retained */
+struct model_instance *registry_find(const struct registry *registry, const char *name); /* not retained; NULL */
+
+#endif
