@@ -38,8 +38,21 @@ enum metrics_stage {
 	STAGES
 };
 
+/* What of a connection was not done by its deadline, so that it was closed without more ado. */
+#define METRICS_PART_MAP(X)                 \
+	X(HEADER, "header") /* of a request */ \
+	X(BODY, "body")     /* likewise */     \
+	X(REPLY, "reply")   /* being read by the client */
+enum metrics_part {
+#define X(name, label) METRICS_PART_##name,
+	METRICS_PART_MAP(X)
+#undef X
+	METRICS_PARTS
+};
+
 const char *metrics_operation_label(enum metrics_operation operation);
 const char *metrics_stage_label(enum metrics_stage stage);
+const char *metrics_part_label(enum metrics_part part);
 
 /* Upper bound of the power-of-two bucket of a sequence length: 0 and 1 -> 1, 5 -> 8, over 65536 -> 65536. */
 uint32_t metrics_length_bucket(size_t length);
@@ -50,11 +63,12 @@ bool metrics_thread_start(void);
 void metrics_thread_stop(void);
 
 /* Each of these counts on the calling thread's shard. Seconds and lengths as they are, no rounding by the caller. */
-void metrics_request_done(enum metrics_operation operation, int http_status);              /* attnd_requests_total */
+/* attnd_requests_total; a status that no reply of ours has (a client that went, say 0) counts under code "other". */
+void metrics_request_done(enum metrics_operation operation, int http_status);
 void metrics_request_seconds(enum metrics_operation operation, size_t length, double seconds);
 void metrics_stage_seconds(enum metrics_stage stage, size_t length, double seconds);
 void metrics_batch(size_t sequences, size_t tokens);
-void metrics_connection_closed_late(bool in_header); /* attnd_deadline_closes_total{part="header"|"body"|...} */
+void metrics_connection_closed_late(enum metrics_part part); /* attnd_deadline_closes_total */
 
 /* What the scrape is told besides: gauges as they are now and facts of the build. */
 struct metrics_gauges {
