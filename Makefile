@@ -17,7 +17,7 @@ COVERAGE ?=
 WERROR ?=
 
 # ---- flags of the project
-PKGS := libmicrohttpd jansson libuv inih
+PKGS := libmicrohttpd jansson libuv inih libsystemd
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
@@ -73,11 +73,121 @@ $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libserver.a $(BUILD)/l
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/tests/%.o: ALL_CPPFLAGS += -Itests/support
 
+# A fuzz driver has LLVMFuzzerTestOneInput; without clang's fuzzer (FUZZ=1) it gets a main that reads files.
+FUZZ ?=
+$(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(if $(FUZZ),,$(BUILD)/tests/fuzz/replay.o) $(BUILD)/libserver.a $(BUILD)/libattn.a
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $^ $(LIBS)
+
+.PHONY: tests preloads fuzzers syntax
+tests: $(TESTS) preloads
+preloads: $(PRELOADS)
+fuzzers: $(FUZZERS)
+
+# Every C file read by the compiler, no code made.
+C_SRC = $(LIB_SRC) $(SERVER_SRC) $(SUPPORT_SRC) $(TEST_SRC) $(BENCH_SRC) $(wildcard tests/fuzz/*.c)
+SYNTAX := $(C_SRC:%=syntax/%)
+.PHONY: $(SYNTAX)
+syntax: $(SYNTAX)
+$(SYNTAX): syntax/%: %
+	$(CC) $(ALL_CPPFLAGS) -Itests/support $(ALL_CFLAGS) -fsyntax-only $<
+
+compile_commands.json: Makefile ## commands for editors and tools (clangd)
+	$(PYTHON) tests/support/compile_commands.py "$(CC) $(ALL_CPPFLAGS) -Itests/support $(ALL_CFLAGS)" $(C_SRC) >$@
+
+# ---- running
+LISTEN ?= 127.0.0.1:8080
+.PHONY: run demo
+run: ## build, serve the embedded model on 127.0.0.1:8080 (LISTEN=host:port), print a line to paste
+	@./bootstrap.sh run
+	@$(MAKE) --no-print-directory all
+	@clients/run.sh $(BUILD)/attnd $(LISTEN)
+demo: ## the textbook's four embeddings through the daemon, with a heat map of the weights
+	@./bootstrap.sh demo
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) clients/demo.py --daemon $(BUILD)/attnd
+
+# ---- checking: tests/support/suites.py lists what each group runs
+TALLY = $(PYTHON) tests/support/tally.py --build $(BUILD)
+.PHONY: check check-unit check-integration check-clients sanitize tsan valgrind fuzz lint format coverage check-container
+check: ## every test; installs what is missing; last line `N passed, N failed, N skipped`
+	@./bootstrap.sh test
+	@$(TALLY) lint unit fuzz asan tsan integration clients package valgrind
+check-unit: ## unit tests
+	@./bootstrap.sh test
+	@$(TALLY) unit
+check-integration: ## the real daemon over real sockets
+	@./bootstrap.sh test
+	@$(TALLY) integration
+check-clients: ## the examples of clients/
+	@./bootstrap.sh test
+	@$(TALLY) clients
+sanitize: ## unit tests, fuzz corpora and a live load under the address and UB sanitizers
+	@./bootstrap.sh test
+	@$(TALLY) asan fuzz
+tsan: ## unit tests and a live load under the thread sanitizer
+	@./bootstrap.sh test
+	@$(TALLY) tsan
+valgrind: ## a short live run under valgrind
+	@./bootstrap.sh test
+	@$(TALLY) valgrind
+lint: ## layers, sizes, words, format, clang's warnings
+	@./bootstrap.sh test
+	@$(TALLY) lint
+check-container: ## build the Dockerfile with buildah and ask the image a question (root, Debian)
+	@./bootstrap.sh container
+	@tests/container/build.sh
+
+FUZZ_SECONDS ?= 60
+fuzz: ## clang's fuzzer on each driver, FUZZ_SECONDS each
+	@./bootstrap.sh test
+	$(MAKE) CC=clang FUZZ=1 BUILD=$(BUILD)/fuzz SANITIZE=address,undefined CFLAGS="-O1 -g -fsanitize=fuzzer-no-link" fuzzers
+	@set -e; for driver in $(basename $(notdir $(FUZZ_SRC))); do \
+		mkdir -p $(BUILD)/fuzz/corpus/$$driver; \
+		$(BUILD)/fuzz/tests/fuzz/$$driver -max_total_time=$(FUZZ_SECONDS) \
+			$(BUILD)/fuzz/corpus/$$driver tests/fuzz/corpus/$${driver#fuzz_}; \
+	done
+
+coverage: ## lines reached by unit and integration tests, per file
+	@./bootstrap.sh coverage
+	@$(PYTHON) tests/support/tally.py --build $(BUILD)/coverage unit integration
+	@gcovr --root . --filter 'lib/' --filter 'server/' --object-directory $(BUILD)/coverage
+coverage: export COVERAGE := 1
+
+format: ## clang-format every C file in place
+	clang-format -i $(shell find lib server tests clients -name '*.[ch]')
+
+# ---- installing
+INSTALL ?= install
+.PHONY: install uninstall
+bindir = $(PREFIX)/bin
+sysconfdir = $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+unitdir = $(PREFIX)/lib/systemd/system
+modeldir = $(PREFIX)/share/attnd/models
+docdir = $(PREFIX)/share/doc/attnd
+mandir = $(PREFIX)/share/man
+DOCS := README.md CHANGELOG.md LICENSE $(wildcard doc/*.md doc/*.yaml)
+MODEL_FILES := $(patsubst config/models/%,%,$(wildcard config/models/*/config.json config/models/*/*.safetensors))
+install: all ## install under DESTDIR and PREFIX; an attnd.conf that is there already stays
+	$(INSTALL) -D -m 755 $(BUILD)/attnd $(DESTDIR)$(bindir)/attnd
+	set -e; for file in $(MODEL_FILES); do $(INSTALL) -D -m 644 config/models/$$file $(DESTDIR)$(modeldir)/$$file; done
+	test -e $(DESTDIR)$(sysconfdir)/attnd/attnd.conf || \
+		$(INSTALL) -D -m 644 config/attnd.conf $(DESTDIR)$(sysconfdir)/attnd/attnd.conf
+	$(INSTALL) -d $(DESTDIR)$(unitdir)
+	sed 's|@bindir@|$(bindir)|; s|@sysconfdir@|$(sysconfdir)|' systemd/attnd.service >$(DESTDIR)$(unitdir)/attnd.service
+	chmod 644 $(DESTDIR)$(unitdir)/attnd.service
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(docdir) $(DOCS)
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(mandir)/man8 doc/attnd.8
+	$(INSTALL) -D -m 644 -t $(DESTDIR)$(mandir)/man5 doc/attnd.conf.5
+uninstall: ## remove what install put there, attnd.conf apart
+	rm -f $(DESTDIR)$(bindir)/attnd $(DESTDIR)$(unitdir)/attnd.service
+	rm -f $(DESTDIR)$(mandir)/man8/attnd.8 $(DESTDIR)$(mandir)/man5/attnd.conf.5
+	rm -rf $(DESTDIR)$(docdir) $(DESTDIR)$(PREFIX)/share/attnd
+
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 .PHONY: help clean
 help: ## list the targets
-	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | LC_ALL=C sort | expand -t 22
+	@sed -n 's/^\([a-z][a-z_.-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | LC_ALL=C sort | expand -t 22
 clean: ## remove what was built
 	rm -rf build compile_commands.json

@@ -1,0 +1,88 @@
+"""The suites of attnd by group, for tally.py: what is run, how it reports, and what must be built before."""
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+# The live tests repeated on sanitizer builds: those that say so by this marker.
+LIVE = "sanitized"
+SANITIZERS = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=0:exitcode=66:second_deadlock_stack=1",
+}
+
+
+@dataclass
+class Suite:
+    name: str
+    kind: str  # tap, pytest or command
+    command: list
+    environment: dict = field(default_factory=dict)
+    timeout: float = 900
+
+
+@dataclass
+class Step:
+    suites: list
+    parallel: bool = False
+    needed: bool = False  # a failure here ends the group
+
+
+def build(folder, targets, **variables):
+    """A step that makes targets in a build folder, warnings being errors."""
+    settings = [f"{name}={value}" for name, value in {"BUILD": folder, "WERROR": "1", **variables}.items()]
+    command = ["make", "--no-print-directory", "-s", f"-j{len(os.sched_getaffinity(0))}", *settings, *targets]
+    return Step([Suite(f"build {folder}", "command", command)], needed=True)
+
+
+def unit_programs(folder, label=""):
+    """Every unit test program of a build folder, side by side."""
+    sources = sorted(Path("tests/unit").rglob("test_*.c"))
+    return Step([Suite(f"{label}{source.relative_to('tests/unit').with_suffix('')}", "tap",
+                       [f"{folder}/{source.with_suffix('')}"], SANITIZERS) for source in sources], parallel=True)
+
+
+def live(name, folder, path, *arguments, timeout=900):
+    """A pytest folder against the daemon of a build folder."""
+    environment = {"ATTND": f"{folder}/attnd", "PYTHONDONTWRITEBYTECODE": "1", **SANITIZERS}
+    return Step([Suite(name, "pytest", [*PYTEST, path, *arguments], environment, timeout)])
+
+
+def sanitized(folder, kinds, label):
+    return [build(folder, ["all", "tests"], SANITIZE=kinds),
+            unit_programs(folder, f"{label} "),
+            live(f"{label} live", folder, "tests/integration", "-m", LIVE)]
+
+
+def fuzz_corpora(folder):
+    """Each fuzz driver over its committed corpus, once, with the address sanitizer."""
+    drivers = sorted(Path("tests/fuzz").glob("fuzz_*.c"))
+    return [build(folder, ["fuzzers"], SANITIZE="address,undefined"),
+            Step([Suite(f"{driver.stem} corpus", "command",
+                        [f"{folder}/{driver.with_suffix('')}", f"tests/fuzz/corpus/{driver.stem.removeprefix('fuzz_')}"],
+                        SANITIZERS) for driver in drivers], parallel=True)]
+
+
+def clang_syntax():
+    """Every C file through clang with warnings as errors, nothing linked."""
+    command = ["make", "--no-print-directory", "-s", f"-j{len(os.sched_getaffinity(0))}", "CC=clang", "WERROR=1", "syntax"]
+    return Step([Suite("clang warnings", "command", command)])
+
+
+GROUPS = {
+    "unit": lambda folder: [build(folder, ["all", "tests"]), unit_programs(folder)],
+    "integration": lambda folder: [build(folder, ["all", "preloads"]), live("integration", folder, "tests/integration")],
+    "clients": lambda folder: [build(folder, ["all"]), live("clients", folder, "tests/clients")],
+    "package": lambda folder: [build(folder, ["all"]), live("package", folder, "tests/package")],
+    "asan": lambda folder: sanitized(f"{folder}/asan", "address,undefined", "asan"),
+    "tsan": lambda folder: sanitized(f"{folder}/tsan", "thread", "tsan"),
+    "valgrind": lambda folder: [build(folder, ["all"]), live("valgrind", folder, "tests/valgrind")],
+    "fuzz": lambda folder: fuzz_corpora(f"{folder}/asan"),
+    "lint": lambda folder: [clang_syntax(), live("lint", folder, "tests/lint")],
+}
+
+
+def steps(group, folder):
+    return GROUPS[group](folder)
