@@ -30,7 +30,9 @@ struct attention_request {
 	/* inputs; key.data and value.data are NULL where they default to query and key */
 	struct tensor query, key, value;
 	struct tensor projections[8]; /* query, key, value, output, and their biases, as sent */
-	struct mask_tensor mask;      /* data NULL: all true */
+	struct mask_tensor mask;      /* data NULL: all true; see attention_request_mask */
+	struct tensor bias;           /* data NULL: none; see attention_request_bias */
+	float *sinks;                 /* [heads], where options.sink points, or NULL */
 	int64_t *key_lengths;         /* [batch], or NULL: all keys */
 	int64_t *causal_offsets;      /* [batch] for ATTN_CAUSAL_OFFSET, or NULL */
 
@@ -67,6 +69,11 @@ size_t attention_request_reply_bytes(const struct attention_request *request);
 
 /* Allocates the outputs; false when the system refuses memory. */
 bool attention_request_reserve(struct attention_request *request);
+
+/* The mask and the bias of one sequence (below batch), broadcast as numpy does against [batch, heads, queries,
+ * keys]; data NULL where the request has none. */
+attn_mask attention_request_mask(const struct attention_request *request, size_t sequence);
+attn_bias attention_request_bias(const struct attention_request *request, size_t sequence);
 
 /* Writes the JSON reply to malloc'd memory. NULL with RESULT_NOT_FINITE or MEMORY set. */
 char *attention_reply_format(const struct attention_request *request, size_t *length, struct problem *problem);

@@ -71,8 +71,14 @@ int problem_status(enum problem_code code);
 
 /* Fills the problem and returns false, so that a check can say `return problem_set(...)`. A problem
  * already set is kept: the first one found is the one told. pointer and detail are cut to fit. */
-bool problem_set(struct problem *problem, enum problem_code code, const char *pointer, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+bool problem_set(struct problem *problem, enum problem_code code, const char *pointer, const char *format,
+                 ...) __attribute__((format(printf, 4, 5)));
+
+/* The same, save that of two problems the one that comes first in the order of API errors is kept (not JSON;
+ * overflow of a shape; count of data against shape; limits; meaning), and of equals the one noted first. For
+ * checks that go on after a problem. */
+bool problem_note(struct problem *problem, enum problem_code code, const char *pointer, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
 
 /* The problem that a status of the library is to a client (memory 500, cancelled 504, the rest 500). */
 bool problem_set_status(struct problem *problem, attn_status status);
