@@ -24,7 +24,7 @@ void latency_free(struct latency *latency);
 
 struct latency_sample {
 	enum metrics_operation operation;
-	const char *model; /* NULL for raw attention; copied (names over 64 bytes are cut) */
+	const char *model;   /* NULL for raw attention; copied (names over 64 bytes are cut) */
 	size_t heads, width; /* width is heads times head width */
 	size_t length;       /* max(queries, keys) */
 	double total;        /* seconds, arrival to reply made */
@@ -33,8 +33,8 @@ struct latency_sample {
 void latency_record(struct latency *latency, const struct latency_sample *sample);
 
 /* One point of the curve and the least-squares fit t = a + b L + c L^2 through count of them, weighted by
- * 1/t^2 so that short lengths count; the exponent is the log-log slope over lengths from 128 up, NAN with fewer than three.
- * false (no fit) with fewer than three points. Pure. */
+ * 1/t^2 so that short lengths count; the exponent is the log-log slope over lengths from 128 up, NAN with
+ * fewer than three. false (no fit) with fewer than three points. Pure. */
 struct latency_point {
 	double length, seconds;
 };

@@ -15,39 +15,39 @@
 #define METRICS_MAX_THREADS 1026
 
 /* X(NAME, label) */
-#define METRICS_OPERATION_MAP(X)                  \
-	X(ATTENTION, "attention")                 \
+#define METRICS_OPERATION_MAP(X)                                                                             \
+	X(ATTENTION, "attention")                                                                            \
 	X(MODEL_ATTENTION, "model_attention")
 enum metrics_operation {
 #define X(name, label) METRICS_##name,
 	METRICS_OPERATION_MAP(X)
 #undef X
-	METRICS_OPERATIONS
+	    METRICS_OPERATIONS
 };
 
-#define METRICS_STAGE_MAP(X) \
-	X(READ, "read")      \
-	X(PARSE, "parse")    \
-	X(QUEUE, "queue")    \
-	X(COMPUTE, "compute") \
+#define METRICS_STAGE_MAP(X)                                                                                 \
+	X(READ, "read")                                                                                      \
+	X(PARSE, "parse")                                                                                    \
+	X(QUEUE, "queue")                                                                                    \
+	X(COMPUTE, "compute")                                                                                \
 	X(FORMAT, "format")
 enum metrics_stage {
 #define X(name, label) STAGE_##name,
 	METRICS_STAGE_MAP(X)
 #undef X
-	STAGES
+	    STAGES
 };
 
 /* What of a connection was not done by its deadline, so that it was closed without more ado. */
-#define METRICS_PART_MAP(X)                 \
-	X(HEADER, "header") /* of a request */ \
-	X(BODY, "body")     /* likewise */     \
+#define METRICS_PART_MAP(X)                                                                                  \
+	X(HEADER, "header") /* of a request */                                                               \
+	X(BODY, "body")     /* likewise */                                                                   \
 	X(REPLY, "reply")   /* being read by the client */
 enum metrics_part {
 #define X(name, label) METRICS_PART_##name,
 	METRICS_PART_MAP(X)
 #undef X
-	METRICS_PARTS
+	    METRICS_PARTS
 };
 
 const char *metrics_operation_label(enum metrics_operation operation);
@@ -57,13 +57,15 @@ const char *metrics_part_label(enum metrics_part part);
 /* Upper bound of the power-of-two bucket of a sequence length: 0 and 1 -> 1, 5 -> 8, over 65536 -> 65536. */
 uint32_t metrics_length_bucket(size_t length);
 
-/* Takes a shard for the calling thread, to be used until metrics_thread_stop; counts of a stopped thread stay.
- * false when all shards are taken. Counting on a thread without a shard does nothing. */
+/* Takes a shard for the calling thread, to be used until metrics_thread_stop; counts of a stopped thread
+ * stay. false when all shards are taken. Counting on a thread without a shard does nothing. */
 bool metrics_thread_start(void);
 void metrics_thread_stop(void);
 
-/* Each of these counts on the calling thread's shard. Seconds and lengths as they are, no rounding by the caller. */
-/* attnd_requests_total; a status that no reply of ours has (a client that went, say 0) counts under code "other". */
+/* Each of these counts on the calling thread's shard. Seconds and lengths as they are, no rounding by the
+ * caller. */
+/* attnd_requests_total; a status that no reply of ours has (a client that went, say 0) counts under code
+ * "other". */
 void metrics_request_done(enum metrics_operation operation, int http_status);
 void metrics_request_seconds(enum metrics_operation operation, size_t length, double seconds);
 void metrics_stage_seconds(enum metrics_stage stage, size_t length, double seconds);
