@@ -82,6 +82,8 @@ void *attn_arena_alloc(attn_arena *arena, size_t bytes);
 float *attn_arena_floats(attn_arena *arena, size_t count);
 attn_arena_mark attn_arena_here(const attn_arena *arena);
 void attn_arena_rewind(attn_arena *arena, attn_arena_mark mark);
+/* Most bytes that were handed out at one time, alignment included. */
+size_t attn_arena_peak(const attn_arena *arena);
 
 /* ------------------------------------------------------------------ executor */
 
