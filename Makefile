@@ -84,7 +84,7 @@ preloads: $(PRELOADS)
 fuzzers: $(FUZZERS)
 
 # Every C file read by the compiler, no code made.
-C_SRC = $(LIB_SRC) $(SERVER_SRC) $(SUPPORT_SRC) $(TEST_SRC) $(BENCH_SRC) $(wildcard tests/fuzz/*.c)
+C_SRC = $(LIB_SRC) $(SERVER_SRC) $(SUPPORT_SRC) $(TEST_SRC) $(wildcard tests/bench/*.c tests/fuzz/*.c)
 SYNTAX := $(C_SRC:%=syntax/%)
 .PHONY: $(SYNTAX)
 syntax: $(SYNTAX)
@@ -108,7 +108,7 @@ demo: ## the textbook's four embeddings through the daemon, with a heat map of t
 
 # ---- checking: tests/support/suites.py lists what each group runs
 TALLY = $(PYTHON) tests/support/tally.py --build $(BUILD)
-.PHONY: check check-unit check-integration check-clients sanitize tsan valgrind fuzz lint format coverage check-container
+.PHONY: check check-unit check-integration check-clients sanitize tsan valgrind fuzz lint format coverage check-container check-floats
 check: ## every test; installs what is missing; last line `N passed, N failed, N skipped`
 	@./bootstrap.sh test
 	@$(TALLY) lint unit fuzz asan tsan integration clients package valgrind
@@ -136,6 +136,9 @@ lint: ## layers, sizes, words, format, clang's warnings
 check-container: ## build the Dockerfile with buildah and ask the image a question (root, Debian)
 	@./bootstrap.sh container
 	@tests/container/build.sh
+
+check-floats: $(BUILD)/tests/bench/exhaustive_floats ## print and read back every float32 (minutes)
+	$<
 
 FUZZ_SECONDS ?= 60
 fuzz: ## clang's fuzzer on each driver, FUZZ_SECONDS each

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes that any number printed here takes at most (the charge for one number of a text reply, with its comma). */
+/* Bytes that any number printed here takes at most (the charge for one number of a text reply, with its
+ * comma). */
 #define NUMBER_TEXT_MAX 16
 
 enum number_result { NUMBER_OK, NUMBER_SYNTAX, NUMBER_BEYOND_FLOAT32 };

@@ -1,0 +1,37 @@
+/*
+ * numbers_powers.h - powers of ten to 64 bits, for the scanner and the printer of numbers.h.
+ *
+ * Constant data; any thread.
+ */
+#ifndef ATTND_CODEC_NUMBERS_POWERS_H
+#define ATTND_CODEC_NUMBERS_POWERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Below 10^NUMBER_POWER_MIN times 19 digits nothing rounds to a float32 but 0; the printer needs 10^45. */
+#define NUMBER_POWER_MIN (-64)
+#define NUMBER_POWER_MAX 45
+
+/* Entry k - NUMBER_POWER_MIN holds the leading 64 bits of 10^k, rounded down, the first of them set:
+ * 10^k = (entry + fraction) * 2^(number_power_log2(k) - 63) with 0 <= fraction < 1. */
+extern const uint64_t number_power_bits[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1];
+
+static inline uint64_t number_power(int k)
+{
+	return number_power_bits[k - NUMBER_POWER_MIN];
+}
+
+/* Whether the fraction left out is 0: 5^27 is the last power of five under 2^64. */
+static inline bool number_power_is_exact(int k)
+{
+	return k >= 0 && k <= 27;
+}
+
+/* floor(log2(10^k)), for |k| up to 400. */
+static inline int number_power_log2(int k)
+{
+	return (k * 217706) >> 16;
+}
+
+#endif
