@@ -41,10 +41,10 @@ static int problem_place(enum problem_code code)
 	case PROBLEM_MEMORY:
 		return 0;
 	case PROBLEM_NOT_AN_OBJECT:
+	case PROBLEM_NOT_FINITE:
 		return 1;
 	case PROBLEM_DUPLICATE_KEY:
 	case PROBLEM_NUL_ESCAPE:
-	case PROBLEM_NOT_FINITE:
 		return 2;
 	case PROBLEM_SHAPE_OVERFLOW:
 		return 3;
