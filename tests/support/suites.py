@@ -7,6 +7,8 @@ from pathlib import Path
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 # The live tests repeated on sanitizer builds: those that say so by this marker.
 LIVE = "sanitized"
+VALGRIND = ("valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect "
+            "--errors-for-leak-kinds=definite,indirect")
 SANITIZERS = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -44,16 +46,17 @@ def unit_programs(folder, label=""):
                        [f"{folder}/{source.with_suffix('')}"], SANITIZERS) for source in sources], parallel=True)
 
 
-def live(name, folder, path, *arguments, timeout=900):
-    """A pytest folder against the daemon of a build folder."""
-    environment = {"ATTND": f"{folder}/attnd", "PYTHONDONTWRITEBYTECODE": "1", **SANITIZERS}
+def live(name, folder, path, *arguments, slow=1, wrapper="", timeout=900):
+    """A pytest folder against the daemon of a build folder; slow stretches its waits (tests/integration/daemon.py)."""
+    environment = {"ATTND_BINARY": f"{os.getcwd()}/{folder}/attnd", "ATTND_SLOW": str(slow), "ATTND_WRAPPER": wrapper,
+                   "PYTHONDONTWRITEBYTECODE": "1", **SANITIZERS}
     return Step([Suite(name, "pytest", [*PYTEST, path, *arguments], environment, timeout)])
 
 
 def sanitized(folder, kinds, label):
     return [build(folder, ["all", "tests"], SANITIZE=kinds),
             unit_programs(folder, f"{label} "),
-            live(f"{label} live", folder, "tests/integration", "-m", LIVE)]
+            live(f"{label} live", folder, "tests/integration", "-m", LIVE, slow=4)]
 
 
 def fuzz_corpora(folder):
@@ -78,7 +81,7 @@ GROUPS = {
     "package": lambda folder: [build(folder, ["all"]), live("package", folder, "tests/package")],
     "asan": lambda folder: sanitized(f"{folder}/asan", "address,undefined", "asan"),
     "tsan": lambda folder: sanitized(f"{folder}/tsan", "thread", "tsan"),
-    "valgrind": lambda folder: [build(folder, ["all"]), live("valgrind", folder, "tests/valgrind")],
+    "valgrind": lambda folder: [build(folder, ["all"]), live("valgrind", folder, "tests/integration", "-m", "brief", slow=20, wrapper=VALGRIND)],
     "fuzz": lambda folder: fuzz_corpora(f"{folder}/asan"),
     "lint": lambda folder: [clang_syntax(), live("lint", folder, "tests/lint")],
 }
