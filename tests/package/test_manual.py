@@ -1,0 +1,65 @@
+"""The manual says what the program does: same options everywhere, pages without errors, code that compiles as told."""
+import re
+import shutil
+import subprocess
+
+import pytest
+from daemon import BINARY, ROOT
+
+ONLY_FLAGS = {"config", "check-config", "healthcheck", "version", "help"}
+
+
+def help_text():
+    return subprocess.run([BINARY, "--help"], capture_output=True, text=True, check=True, timeout=30).stdout
+
+
+def flags():
+    return set(re.findall(r"(?m)^\s+(?:-\w, )?--([a-z-]+)", help_text()))
+
+
+def page(name):
+    return (ROOT / "doc" / name).read_text().replace("\\-", "-")
+
+
+def test_the_program_lists_its_flags():
+    assert {"listen", "models", "workers", "max-batch", "help", "version"} <= flags()
+
+
+def test_the_manual_page_names_each_flag_and_no_other():
+    named = set(re.findall(r"(?m)^\.B[RI]? --([a-z-]+)", page("attnd.8")))
+    assert named == flags()
+
+
+def test_the_page_of_the_configuration_names_each_key_and_no_other():
+    keys = {flag.replace("-", "_") for flag in flags() - ONLY_FLAGS}
+    assert set(re.findall(r"(?m)^\.B[RI]? ([a-z_]+)", page("attnd.conf.5"))) == keys
+
+
+def test_the_sample_configuration_names_each_key_and_no_other():
+    keys = {flag.replace("-", "_") for flag in flags() - ONLY_FLAGS}
+    text = (ROOT / "config/attnd.conf").read_text()
+    assert {key.replace("-", "_") for key in re.findall(r"(?m)^[;#]?\s?([a-z][a-z_-]*)\s*=", text)} == keys
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")
+@pytest.mark.parametrize("name", ["attnd.8", "attnd.conf.5"])
+def test_the_pages_are_typeset_without_a_warning(name):
+    done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-z", ROOT / "doc" / name], capture_output=True, text=True,
+                          timeout=30)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
+def test_the_version_is_told():
+    version = (ROOT / "VERSION").read_text().strip()
+    told = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert version in told
+    assert f"## {version}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("path", ["README.md", "doc/ARCHITECTURE.md", "doc/HACKING.md", "clients/curl/README.md"])
+def test_what_a_document_points_at_is_there(path):
+    text = (ROOT / path).read_text()
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (ROOT / path).parent.joinpath(target).exists(), target
+    for named in re.findall(r"`((?:lib|server|tests|clients|config|doc|systemd)/[\w./-]+)`", text):
+        assert (ROOT / named).exists(), named
