@@ -140,6 +140,13 @@ check-container: ## build the Dockerfile with buildah and ask the image a questi
 check-floats: $(BUILD)/tests/bench/exhaustive_floats ## print and read back every float32 (minutes)
 	$<
 
+.PHONY: bench benches
+bench: ## figures and ratios of this machine, as one table
+	@./bootstrap.sh demo
+	@$(MAKE) --no-print-directory all benches
+	@$(PYTHON) tests/bench/run.py --build $(BUILD)
+benches: $(BENCHES) $(BUILD)/tests/bench/load
+
 FUZZ_SECONDS ?= 60
 fuzz: ## clang's fuzzer on each driver, FUZZ_SECONDS each
 	@./bootstrap.sh test

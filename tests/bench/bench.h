@@ -1,0 +1,98 @@
+/*
+ * bench.h - what the C benchmarks share: timing in interleaved rounds, medians, rows of one table.
+ *
+ * A figure that is compared is a ratio of two cases timed in turn in one run: the median over rounds of
+ * the ratio in each round, so that a machine that slows down slows both.
+ */
+#ifndef ATTND_TESTS_BENCH_H
+#define ATTND_TESTS_BENCH_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define BENCH_ROUNDS 25
+#define BENCH_SLICE 0.01 /* seconds of one case in one round, at least */
+
+struct bench_case {
+	void (*run)(void *arg);
+	void *arg;
+	double units;                 /* sequences, numbers: what a run is divided by */
+	double seconds[BENCH_ROUNDS]; /* of one unit */
+};
+
+static inline double bench_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static inline double bench_time(const struct bench_case *item)
+{
+	double begun = bench_now(), passed = 0;
+	size_t runs = 0;
+	for (; passed < BENCH_SLICE; runs++, passed = bench_now() - begun)
+		item->run(item->arg);
+	return passed / (double)runs / item->units;
+}
+
+/* Times every case once in each round; a round before them all warms up. */
+static inline void bench_interleave(struct bench_case *cases, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		bench_time(&cases[i]);
+	for (size_t round = 0; round < BENCH_ROUNDS; round++) {
+		for (size_t i = 0; i < count; i++)
+			cases[i].seconds[round] = bench_time(&cases[i]);
+	}
+}
+
+static inline int bench_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* Sorts values. */
+static inline double bench_median(double values[BENCH_ROUNDS])
+{
+	qsort(values, BENCH_ROUNDS, sizeof(values[0]), bench_compare);
+	return values[BENCH_ROUNDS / 2];
+}
+
+static inline double bench_seconds(const struct bench_case *item)
+{
+	double values[BENCH_ROUNDS];
+	for (size_t i = 0; i < BENCH_ROUNDS; i++)
+		values[i] = item->seconds[i];
+	return bench_median(values);
+}
+
+static inline double bench_ratio(const struct bench_case *above, const struct bench_case *below)
+{
+	double values[BENCH_ROUNDS];
+	for (size_t i = 0; i < BENCH_ROUNDS; i++)
+		values[i] = above->seconds[i] / below->seconds[i];
+	return bench_median(values);
+}
+
+static inline void bench_row(const char *name, double value, const char *unit)
+{
+	printf("  %-62s %9.4g %s\n", name, value, unit);
+}
+
+static inline void bench_row_at_most(const char *name, double value, double target)
+{
+	printf("  %-62s %9.4g times    target <= %g: %s\n", name, value, target,
+	       value <= target ? "met" : "MISSED");
+}
+
+static inline void bench_row_at_least(const char *name, double value, double target)
+{
+	printf("  %-62s %9.4g times    target >= %g: %s\n", name, value, target,
+	       value >= target ? "met" : "MISSED");
+}
+
+#endif
