@@ -260,15 +260,16 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	int port = atoi(argv[1]), epoll = epoll_create1(EPOLL_CLOEXEC);
-	double seconds = strtod(argv[5], NULL), begun = now();
+	double seconds = strtod(argv[5], NULL);
 	load.count = strtoul(argv[4], NULL, 10);
 	load.pause = 1e-3 * strtod(argv[6], NULL);
 	if (epoll < 0 || load.count > MAX_CLIENTS || (load.pause > 0 && load.count > 1))
 		fail("clients");
-	load.until = begun + seconds;
-	load.count_from = begun + seconds / 5;
 	make_request(port, argv[2], argv[3]);
 	connect_clients(port, epoll);
+	double begun = now();
+	load.until = begun + seconds;
+	load.count_from = begun + seconds / 5;
 	drive(epoll);
 	report(load.until - load.count_from, now() - begun);
 	free(load.request);
