@@ -22,7 +22,8 @@ enum number_result { NUMBER_OK, NUMBER_SYNTAX, NUMBER_BEYOND_FLOAT32 };
 enum number_result number_scan(const char *text, const char *end, float *value, const char **after);
 
 /* Writes the shortest decimal text that reads back to the same float32 bits (-0 keeps its sign) to out, which
- * has room for NUMBER_TEXT_MAX bytes; returns its length, not terminated. value must be finite. The closest
+ * has room for NUMBER_TEXT_MAX bytes (those behind the text may be written too); returns its length, not
+ * terminated. value must be finite. The closest
  * to value among the shortest digit strings is taken. 0.1f is "0.1", 1 is "1", 1e30f is "1e30". */
 size_t number_print_shortest(float value, char *out);
 

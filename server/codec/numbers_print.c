@@ -7,6 +7,8 @@
 #include "codec/numbers_powers.h"
 
 #include <assert.h>
+#include <endian.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,11 +20,6 @@ struct decimal {
 	uint32_t digits;
 	int exponent;
 };
-
-static const char digit_pairs[200] =
-    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-    "8081828384858687888990919293949596979899";
 
 /* floor(power * factor / 2^64), its last bit set when anything was cut off. */
 static inline uint32_t scale_to_odd(uint64_t power, uint32_t factor)
@@ -45,90 +42,112 @@ static inline struct decimal shortest_decimal(uint32_t mantissa, int exponent, b
 	uint32_t middle = scale_to_odd(power, (4 * mantissa) << shift);
 	uint32_t high = scale_to_odd(power, (4 * mantissa + 2) << shift) - odd;
 
-	uint32_t s = middle / 4;
-	if (s >= 10) {
-		uint32_t tens = s / 10;
-		bool down = low <= 40 * tens;
-		bool up = 40 * tens + 40 <= high;
-		if (down != up)
-			return (struct decimal){tens + up, k + 1};
-	}
-	bool down = low <= 4 * s;
+	/* One digit less when just one multiple of ten lies within, else the closer integer within. No
+	 * branches: which case it is differs from number to number. */
+	uint32_t s = middle / 4, tens = s / 10;
+	bool tens_up = 40 * tens + 40 <= high;
+	bool shorter = s >= 10 && (low <= 40 * tens) != tens_up;
 	bool up = 4 * s + 4 <= high;
-	if (down == up) {
-		uint32_t half = 4 * s + 2;
-		up = middle > half || (middle == half && (s & 1) != 0);
-	}
-	return (struct decimal){s + up, k};
+	uint32_t half = 4 * s + 2;
+	bool closer_up = middle + (s & 1) > half; /* a tie to even */
+	up = (low <= 4 * s) != up ? up : closer_up;
+	uint32_t mask = -(uint32_t)shorter;
+	return (struct decimal){((tens + tens_up) & mask) | ((s + up) & ~mask), k + shorter};
 }
 
-/* Writes exactly `count` digits of number. */
-static inline void put_digits(char *out, uint32_t number, int count)
-{
-	for (; count >= 2; number /= 100)
-		memcpy(out + (count -= 2), digit_pairs + 2 * (number % 100), 2);
-	if (count == 1)
-		out[0] = (char)('0' + number);
-}
+static const uint32_t powers_of_ten[MAX_DIGITS + 1] = {1,      10,      100,      1000,      10000,
+                                                       100000, 1000000, 10000000, 100000000, 1000000000};
 
 static inline int count_digits(uint32_t number)
 {
-	int count = 1;
-	for (uint32_t power = 10; count < MAX_DIGITS && number >= power; power *= 10)
-		count++;
-	return count;
+	int guess = ((32 - __builtin_clz(number)) * 1233) >> 12; /* bits times log10(2) */
+	return guess + (number >= powers_of_ten[guess]);
 }
 
-static char *put_zeros(char *out, int count)
+/* Eight digits as text, the first in the lowest byte. */
+static inline uint64_t eight_digits(uint32_t number)
 {
-	memset(out, '0', (size_t)count);
-	return out + count;
+	uint64_t v = number / 10000 | (uint64_t)(number % 10000) << 32; /* two fours of digits, */
+	uint64_t hundreds = (v * 10486 >> 20) & UINT64_C(0x0000007f0000007f);
+	v = hundreds | (v - 100 * hundreds) << 16; /* four pairs, */
+	uint64_t tens = (v * 103 >> 10) & UINT64_C(0x000f000f000f000f);
+	return (tens | (v - 10 * tens) << 8) + UINT64_C(0x3030303030303030); /* eight digits */
 }
+
+static inline void put_eight(char *out, uint64_t text)
+{
+	text = htole64(text);
+	memcpy(out, &text, sizeof text);
+}
+
+/* The nine digits of a number, zeros behind included. */
+struct nine {
+	char first;
+	uint64_t others;
+};
 
 /* d.ddde-xx */
-static char *put_scientific(char *out, uint32_t digits, int count, int exponent)
+static char *put_scientific(char *out, struct nine nine, int count, int exponent)
 {
-	put_digits(out + 1, digits, count);
-	out[0] = out[1];
+	out[0] = nine.first;
 	out[1] = '.';
+	put_eight(out + 2, nine.others);
 	out += count > 1 ? count + 1 : 1;
 	*out++ = 'e';
 	if (exponent < 0)
 		*out++ = '-';
-	uint32_t magnitude = (uint32_t)(exponent < 0 ? -exponent : exponent);
-	int width = magnitude < 10 ? 1 : 2;
-	put_digits(out, magnitude, width);
-	return out + width;
+	int magnitude = exponent < 0 ? -exponent : exponent;
+	if (magnitude >= 10)
+		*out++ = (char)('0' + magnitude / 10);
+	*out++ = (char)('0' + magnitude % 10);
+	return out;
 }
 
-/* Plain or scientific, whichever is shorter; plain when they are as long. */
+/* dd.dddd, `before` digits (1 to 8) before the point. */
+static inline void put_around_point(char *out, struct nine nine, int before)
+{
+	int bits = 8 * (before - 1);
+	uint64_t mask = (UINT64_C(1) << bits) - 1;
+	out[0] = nine.first;
+	put_eight(out + 1, (nine.others & mask) | (uint64_t)'.' << bits | (nine.others & ~mask) << 8);
+	out[9] = (char)(nine.others >> 56);
+}
+
+static inline struct decimal drop_zeros(struct decimal decimal)
+{
+	if (decimal.digits % 10000 == 0) /* a number of few digits has many zeros */
+		decimal = (struct decimal){decimal.digits / 10000, decimal.exponent + 4};
+	while (decimal.digits % 10 == 0)
+		decimal = (struct decimal){decimal.digits / 10, decimal.exponent + 1};
+	return decimal;
+}
+
+/* Plain or scientific, whichever is shorter; plain when they are as long. Writes whole words, some of whose
+ * bytes the next number overwrites: 14 bytes at most. */
 static inline char *put_decimal(char *out, struct decimal decimal)
 {
-	while (decimal.digits % 10 == 0) {
-		decimal.digits /= 10;
-		decimal.exponent++;
-	}
+	decimal = drop_zeros(decimal);
 	int count = count_digits(decimal.digits);
+	uint32_t scaled = decimal.digits * powers_of_ten[MAX_DIGITS - count];
+	struct nine nine = {(char)('0' + scaled / 100000000), eight_digits(scaled % 100000000)};
 	int point = count + decimal.exponent; /* place of the point, counted from the first digit */
 	int leading = point - 1;              /* exponent of the first digit */
 	int scientific = count + (count > 1) + 1 + (leading < 0) + (leading <= -10 || leading >= 10 ? 2 : 1);
 	int plain = decimal.exponent >= 0 ? point : point > 0 ? count + 1 : count + 2 - point;
 	if (scientific < plain)
-		return put_scientific(out, decimal.digits, count, leading);
-	if (decimal.exponent >= 0) {
-		put_digits(out, decimal.digits, count);
-		return put_zeros(out + count, decimal.exponent);
+		return put_scientific(out, nine, count, leading);
+	if (point <= 0) { /* -2 at least: scientific text is shorter than three zeros */
+		memcpy(out, "0.00", 4);
+		out[2 - point] = nine.first;
+		put_eight(out + 3 - point, nine.others);
+	} else if (decimal.exponent >= 0) {
+		out[0] = nine.first;
+		put_eight(out + 1, nine.others);
+		memcpy(out + MAX_DIGITS, "0000", 4); /* 12 digits at most */
+	} else {
+		put_around_point(out, nine, point);
 	}
-	if (point <= 0) {
-		out = put_zeros(out, 2 - point);
-		out[point - 1] = '.';
-		put_digits(out, decimal.digits, count);
-		return out + count;
-	}
-	put_digits(out + 1, decimal.digits, count);
-	memmove(out, out + 1, (size_t)point);
-	out[point] = '.';
-	return out + count + 1;
+	return out + plain;
 }
 
 static inline uint32_t bits_of(float value)
@@ -143,12 +162,17 @@ size_t number_print_shortest(float value, char *out)
 {
 	uint32_t bits = bits_of(value);
 	char *p = out;
-	if (bits >> 31)
-		*p++ = '-';
+	*p = '-';
+	p += bits >> 31;
 	uint32_t fraction = bits & 0x7fffff;
 	int biased = (int)(bits >> 23 & 0xff);
-	if (biased == 0 && fraction == 0) {
-		*p++ = '0';
+	float magnitude = fabsf(value);
+	if (magnitude < 16777216.0f && (float)(uint32_t)magnitude == magnitude) {
+		if (magnitude == 0) {
+			*p = '0';
+			return (size_t)(p + 1 - out);
+		}
+		p = put_decimal(p, (struct decimal){(uint32_t)magnitude, 0});
 	} else if (biased == 0) {
 		p = put_decimal(p, shortest_decimal(fraction, -149, false));
 	} else {
@@ -183,6 +207,6 @@ size_t number_print_digits(float value, int digits, char *out)
 	if (bits << 1 == 0)
 		*p++ = '0';
 	else
-		p = put_decimal(p, round_decimal(value < 0 ? -value : value, digits));
+		p = put_decimal(p, round_decimal(fabsf(value), digits));
 	return (size_t)(p - out);
 }

@@ -154,7 +154,7 @@ static inline bool round_product(uint64_t word, int q, bool cut, uint32_t *bits)
 		return false;
 	uint64_t half = UINT64_C(1) << (drop - 1);
 	uint64_t rest = high & (2 * half - 1);
-	if (rest <= half && rest + slack >= half && !exact)
+	if (half - rest <= slack && !exact) /* modulo 2^64: not when rest > half */
 		return false;
 	uint32_t mantissa = (uint32_t)(high >> drop);
 	bool tie = rest == half && (uint64_t)product == 0;
