@@ -259,7 +259,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: load PORT PATH BODY_FILE|- CLIENTS SECONDS PAUSE_MS\n");
 		return 2;
 	}
-	int port = atoi(argv[1]), epoll = epoll_create1(EPOLL_CLOEXEC);
+	int port = (int)strtol(argv[1], NULL, 10), epoll = epoll_create1(EPOLL_CLOEXEC);
 	double seconds = strtod(argv[5], NULL);
 	load.count = strtoul(argv[4], NULL, 10);
 	load.pause = 1e-3 * strtod(argv[6], NULL);

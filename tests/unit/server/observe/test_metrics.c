@@ -142,17 +142,17 @@ START_TEST(each_family_has_one_help_and_one_type_before_its_series)
 	char *text = render(), *rest = NULL, seen[64][96], help[96] = "", type[96] = "";
 	size_t families = 0;
 	for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-		char name[96];
+		char name[96] = "";
 		if (sscanf(line, "# HELP %95s ", name) == 1) {
 			for (size_t i = 0; i < families; i++)
 				ck_assert_str_ne(seen[i], name);
 			ck_assert_uint_lt(families, 64);
-			strcpy(seen[families++], name);
-			strcpy(help, name);
+			memcpy(seen[families++], name, sizeof(name));
+			memcpy(help, name, sizeof(name));
 		} else if (sscanf(line, "# TYPE %95s ", name) == 1) {
 			ck_assert_str_eq(name, help);
 			ck_assert_str_ne(name, type);
-			strcpy(type, name);
+			memcpy(type, name, sizeof(name));
 		} else {
 			family_of(line, name, sizeof(name));
 			ck_assert_str_eq(name, type);
