@@ -20,13 +20,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What jobs must share to be computed in one call: words filled by the operation, compared and hashed whole. */
+/* What jobs must share to be computed in one call: words filled by the operation, compared and hashed whole.
+ */
 #define BATCH_KEY_WORDS 24
 struct batch_key {
 	uint64_t words[BATCH_KEY_WORDS];
 };
 
-enum job_place { JOB_OUTSIDE, JOB_WAITS_PARSE, JOB_WAITS_BATCH, JOB_WAITS_FORMAT, JOB_WITH_WORKER, JOB_IN_MAILBOX };
+/* Where a job is; written under the queue's lock. JOB_OUTSIDE: not submitted, or taken out while it waited.
+ */
+enum job_place {
+	JOB_OUTSIDE,
+	JOB_WAITS_PARSE,
+	JOB_PARSING,
+	JOB_WAITS_BATCH,
+	JOB_COMPUTING,
+	JOB_WAITS_FORMAT,
+	JOB_FORMATTING,
+};
 
 struct operation; /* operation.h: how to parse, compute and format this kind of job */
 struct job;
@@ -64,10 +75,10 @@ struct job {
 	size_t batch_sequences; /* of the largest call that computed it */
 
 	/* times, nanoseconds of clock_now */
-	uint64_t arrived;           /* headers read */
-	uint64_t deadline;          /* never 0; may only become shorter, by the parse task before its mail */
-	uint64_t stage_begun;       /* when it entered the place it is in */
-	uint64_t stages[STAGES];    /* durations; queue adds up every wait */
+	uint64_t arrived;        /* headers read */
+	uint64_t deadline;       /* never 0; may only become shorter, by the parse task before its mail */
+	uint64_t stage_begun;    /* when it entered the place it is in */
+	uint64_t stages[STAGES]; /* durations; queue adds up every wait */
 
 	atomic_bool cancelled; /* nobody waits for the answer any more */
 	struct budget *budget; /* where `charged` bytes are held */
@@ -83,5 +94,24 @@ struct job {
 struct job *job_new(const struct operation *operation, struct budget *budget);
 /* Frees everything the job owns, gives back its bytes and its model. Not while it is in a queue. */
 void job_free(struct job *job);
+
+/* Frees the body and the request, which nobody needs once the job is over; its charge stays until job_free.
+ */
+void job_drop_work(struct job *job);
+
+/* Whether there is nothing left to do: it was cancelled or has a problem. */
+bool job_over(const struct job *job);
+
+/* Makes `charged` exactly `bytes`: gives back what is over, or grows it (a failure changes nothing). */
+enum budget_result job_charge(struct job *job, size_t bytes);
+
+/* Jobs in order, linked through next and previous: a job is in one list at a time. {0} is empty. */
+struct job_list {
+	struct job *first, *last;
+	size_t count;
+};
+void job_list_append(struct job_list *list, struct job *job);
+void job_list_remove(struct job_list *list, struct job *job);
+struct job *job_list_take_first(struct job_list *list); /* NULL when empty */
 
 #endif

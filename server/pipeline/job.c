@@ -1,0 +1,87 @@
+#include "pipeline/job.h"
+
+#include <stdlib.h>
+
+struct job *job_new(const struct operation *operation, struct budget *budget)
+{
+	struct job *job = calloc(1, sizeof(*job));
+	if (job == NULL)
+		return NULL;
+	job->operation = operation;
+	job->budget = budget;
+	atomic_init(&job->cancelled, false);
+	job->mail_returned = (struct mail){.kind = MAIL_RETURNED, .job = job};
+	job->mail_deadline = (struct mail){.kind = MAIL_DEADLINE, .job = job};
+	return job;
+}
+
+void job_drop_work(struct job *job)
+{
+	free(job->body);
+	job->body = NULL;
+	if (job->attention != NULL)
+		attention_request_free(job->attention);
+	job->attention = NULL;
+}
+
+void job_free(struct job *job)
+{
+	job_drop_work(job);
+	free(job->reply);
+	model_instance_release(job->model);
+	budget_give_back(job->budget, job->charged);
+	free(job);
+}
+
+bool job_over(const struct job *job)
+{
+	return job->problem.code != PROBLEM_NONE ||
+	       atomic_load_explicit(&job->cancelled, memory_order_relaxed);
+}
+
+enum budget_result job_charge(struct job *job, size_t bytes)
+{
+	if (bytes > job->charged) {
+		enum budget_result result = budget_grow(job->budget, job->charged, bytes);
+		if (result != BUDGET_OK)
+			return result;
+	} else {
+		budget_give_back(job->budget, job->charged - bytes);
+	}
+	job->charged = bytes;
+	return BUDGET_OK;
+}
+
+void job_list_append(struct job_list *list, struct job *job)
+{
+	job->next = NULL;
+	job->previous = list->last;
+	if (list->last != NULL)
+		list->last->next = job;
+	else
+		list->first = job;
+	list->last = job;
+	list->count++;
+}
+
+void job_list_remove(struct job_list *list, struct job *job)
+{
+	if (job->previous != NULL)
+		job->previous->next = job->next;
+	else
+		list->first = job->next;
+	if (job->next != NULL)
+		job->next->previous = job->previous;
+	else
+		list->last = job->previous;
+	job->next = job->previous = NULL;
+	list->count--;
+}
+
+struct job *job_list_take_first(struct job_list *list)
+{
+	struct job *job = list->first;
+	if (job != NULL)
+		job_list_remove(list, job);
+	return job;
+}

@@ -1,0 +1,453 @@
+#include "pipeline/operation.h"
+
+#include "observe/clock.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parse: the batch key */
+
+enum { /* words of the batch key */
+       KEY_OPERATION,
+       KEY_MODEL,  /* instance, or 0 */
+       KEY_UNIQUE, /* the job itself, where it can share with none */
+       KEY_LAYER,
+       KEY_KIND,
+       KEY_INPUTS, /* rank 4; key is query; value is key */
+       KEY_HEADS,
+       KEY_KV_HEADS,
+       KEY_QUERIES,
+       KEY_KEYS,
+       KEY_HEAD_WIDTH,
+       KEY_VALUE_WIDTH,
+       KEY_QUERY_IN,
+       KEY_KEY_IN,
+       KEY_VALUE_IN,
+       KEY_OUT,
+       KEY_SCALE,
+       KEY_SOFTCAP,
+       KEY_CAUSAL,
+       KEY_WINDOW_LEFT,
+       KEY_WINDOW_RIGHT,
+       KEY_SINK,
+       KEY_SLOPES,
+       KEY_WORDS_USED
+};
+_Static_assert(KEY_WORDS_USED <= BATCH_KEY_WORDS, "the batch key has too few words");
+
+static uint64_t float_bits(float value)
+{
+	uint32_t bits;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+static bool has_own_projections(const struct attention_request *request)
+{
+	const attn_layer *layer = &request->layer;
+	return !request->split_heads && !request->model &&
+	       (layer->query.weight != NULL || layer->key.weight != NULL || layer->value.weight != NULL ||
+	        layer->output.weight != NULL);
+}
+
+static void fill_key(struct job *job)
+{
+	const struct attention_request *request = job->attention;
+	const attn_shape *shape = &request->shape;
+	const attn_options *options = &request->options;
+	uint64_t *words = job->key.words;
+
+	memset(words, 0, sizeof(job->key.words));
+	words[KEY_OPERATION] = (uintptr_t)job->operation;
+	words[KEY_MODEL] = (uintptr_t)job->model;
+	words[KEY_UNIQUE] = has_own_projections(request) ? (uintptr_t)job : 0;
+	words[KEY_LAYER] = request->model_layer;
+	words[KEY_KIND] = request->model_kind;
+	words[KEY_INPUTS] = (uint64_t)request->split_heads | (uint64_t)(request->key.data == NULL) << 1 |
+	                    (uint64_t)(request->value.data == NULL) << 2;
+	words[KEY_HEADS] = shape->heads;
+	words[KEY_KV_HEADS] = shape->kv_heads;
+	words[KEY_QUERIES] = shape->queries;
+	words[KEY_KEYS] = shape->keys;
+	words[KEY_HEAD_WIDTH] = shape->head_width;
+	words[KEY_VALUE_WIDTH] = shape->value_width;
+	if (!request->split_heads) {
+		words[KEY_QUERY_IN] = request->layer.query.in;
+		words[KEY_KEY_IN] = request->layer.key.in;
+		words[KEY_VALUE_IN] = request->layer.value.in;
+		words[KEY_OUT] = request->layer.output.out;
+	}
+	words[KEY_SCALE] = float_bits(options->scale);
+	words[KEY_SOFTCAP] = float_bits(options->softcap);
+	words[KEY_CAUSAL] = options->causal;
+	words[KEY_WINDOW_LEFT] = (uint64_t)options->window_left;
+	words[KEY_WINDOW_RIGHT] = (uint64_t)options->window_right;
+	words[KEY_SINK] = (uintptr_t)options->sink;
+	words[KEY_SLOPES] = (uintptr_t)options->slopes;
+}
+
+/* ---- parse: sizes */
+
+static double linear_work(const attn_linear *linear, size_t rows)
+{
+	return linear->weight == NULL ? 0 : 2.0 * (double)rows * (double)linear->in * (double)linear->out;
+}
+
+#define WORK_OF_SOFTMAX 20.0 /* what one score costs beside its products, as floating point operations */
+
+static double sequence_work(const struct attention_request *request)
+{
+	const attn_shape *shape = &request->shape;
+	double scores = (double)shape->heads * (double)shape->queries * (double)shape->keys;
+	double work = scores * (2.0 * (double)(shape->head_width + shape->value_width) + WORK_OF_SOFTMAX);
+	if (request->split_heads)
+		return work;
+	const attn_layer *layer = &request->layer;
+	return work + linear_work(&layer->query, shape->queries) + linear_work(&layer->key, shape->keys) +
+	       linear_work(&layer->value, shape->keys) + linear_work(&layer->output, shape->queries);
+}
+
+static size_t saturating_mul(size_t a, size_t b)
+{
+	size_t product;
+	return attn_size_mul(a, b, &product) ? product : SIZE_MAX;
+}
+
+static size_t saturating_add(size_t a, size_t b)
+{
+	size_t sum;
+	return attn_size_add(a, b, &sum) ? sum : SIZE_MAX;
+}
+
+static size_t sequence_scores(const attn_shape *shape)
+{
+	return saturating_mul(shape->heads, saturating_mul(shape->queries, shape->keys));
+}
+
+static void fill_sizes(struct job *job)
+{
+	const struct attention_request *request = job->attention;
+	const attn_shape *shape = &request->shape;
+	job->length = shape->queries > shape->keys ? shape->queries : shape->keys;
+	job->heads = shape->heads;
+	job->width = shape->heads * shape->head_width;
+	job->sequences = request->batch;
+	job->tokens = saturating_mul(request->batch, job->length);
+	job->scores = saturating_mul(request->batch, sequence_scores(shape));
+	job->work = (double)request->batch * sequence_work(request);
+}
+
+/* ---- parse: the charge */
+
+/* What the job holds from here to its reply, when a call holds at most max_sequences sequences. */
+static size_t bytes_needed(const struct attention_request *request, size_t max_sequences)
+{
+	const attn_shape *shape = &request->shape;
+	size_t together = request->batch < max_sequences ? request->batch : max_sequences;
+	size_t scratch = attn_attend_tile_bytes(shape);
+	if (!request->split_heads)
+		scratch = saturating_add(scratch, attn_layer_scratch_bytes(&request->layer, shape->queries,
+		                                                           shape->keys, together));
+	size_t bytes = saturating_add(scratch, attention_request_input_bytes(request));
+	bytes = saturating_add(bytes, attention_request_output_bytes(request));
+	return saturating_add(bytes, attention_request_reply_bytes(request));
+}
+
+static void refuse_never(struct job *job, size_t bytes, size_t max_sequences)
+{
+	struct attention_request *request = job->attention;
+	size_t limit = job->budget->limit;
+	request->weights = WEIGHTS_NONE;
+	size_t without = bytes_needed(request, max_sequences);
+	if (without <= limit && without < bytes)
+		problem_set(&job->problem, PROBLEM_NEVER_FITS, "",
+		            "the request needs %zu bytes of memory, more than the limit of %zu bytes; with "
+		            "\"weights\": false it needs %zu, which fits",
+		            bytes, limit, without);
+	else
+		problem_set(
+		    &job->problem, PROBLEM_NEVER_FITS, "",
+		    "the request needs %zu bytes of memory, more than the limit of %zu bytes; fewer or "
+		    "shorter sequences would fit",
+		    bytes, limit);
+}
+
+/* The body is gone: the charge for it becomes one for the tensors, scratch and reply. */
+static bool charge(struct job *job, size_t max_sequences)
+{
+	size_t bytes = bytes_needed(job->attention, max_sequences);
+	switch (job_charge(job, bytes)) {
+	case BUDGET_OK:
+		return true;
+	case BUDGET_NEVER:
+		refuse_never(job, bytes, max_sequences);
+		return false;
+	case BUDGET_LATER:
+		break;
+	}
+	return problem_set(&job->problem, PROBLEM_BUDGET_FULL, "",
+	                   "the request needs %zu bytes of memory; %zu of %zu are in use now", bytes,
+	                   budget_used(job->budget), job->budget->limit);
+}
+
+static void shorten_deadline(struct job *job)
+{
+	uint64_t timeout_ms = job->attention->timeout_ms;
+	if (timeout_ms == 0 || timeout_ms > UINT64_MAX / CLOCK_NS_PER_MS)
+		return;
+	uint64_t timeout = timeout_ms * CLOCK_NS_PER_MS;
+	if (job->deadline > job->arrived && timeout < job->deadline - job->arrived)
+		job->deadline = job->arrived + timeout;
+}
+
+static void attention_parse(struct job *job, const struct attention_limits *limits, size_t max_sequences)
+{
+	const attn_model *model = job->model != NULL ? model_instance_model(job->model) : NULL;
+	job->attention = attention_request_parse(job->body, job->body_length, model, limits, &job->problem);
+	free(job->body);
+	job->body = NULL;
+	if (job->attention == NULL)
+		return;
+	shorten_deadline(job);
+	fill_sizes(job);
+	fill_key(job);
+	if (charge(job, max_sequences) && !attention_request_reserve(job->attention))
+		problem_set(&job->problem, PROBLEM_MEMORY, "", "the system refused %zu bytes for the results",
+		            attention_request_output_bytes(job->attention));
+}
+
+/* ---- compute: one sequence of a request as the library wants it */
+
+/* Elements from one index of an axis of [batch, heads, queries, keys] to the next; 0 where the mask repeats.
+ */
+static size_t mask_stride(const struct mask_tensor *mask, size_t axis)
+{
+	size_t missing = 4 - mask->rank;
+	if (axis < missing || mask->dims[axis - missing] == 1)
+		return 0;
+	size_t stride = 1;
+	for (size_t i = axis - missing + 1; i < mask->rank; i++)
+		stride *= mask->dims[i];
+	return stride;
+}
+
+static attn_mask sequence_mask(const struct mask_tensor *mask, size_t index)
+{
+	if (mask->data == NULL)
+		return (attn_mask){.data = NULL};
+	return (attn_mask){
+	    .data = mask->data + index * mask_stride(mask, 0),
+	    .head_stride = mask_stride(mask, 1),
+	    .query_stride = mask_stride(mask, 2),
+	    .key_stride = mask_stride(mask, 3),
+	};
+}
+
+/* What sequences have both through a layer and with split heads. */
+static attn_sequence sequence_common(const struct attention_request *request, size_t index)
+{
+	const attn_shape *shape = &request->shape;
+	attn_sequence sequence = {
+	    .key_length = request->key_lengths != NULL ? (size_t)request->key_lengths[index] : shape->keys,
+	    .causal_offset = request->causal_offsets != NULL ? request->causal_offsets[index] : 0,
+	    .mask = sequence_mask(&request->mask, index),
+	};
+	size_t one_head = shape->queries * shape->keys;
+	if (request->weights == WEIGHTS_PER_HEAD)
+		sequence.weights = request->weights_out + index * shape->heads * one_head;
+	else if (request->weights == WEIGHTS_MEAN)
+		sequence.mean_weights = request->weights_out + index * one_head;
+	return sequence;
+}
+
+static attn_layer_sequence sequence_through_layer(const struct attention_request *request, size_t index)
+{
+	const attn_layer *layer = &request->layer;
+	size_t queries = request->shape.queries, keys = request->shape.keys;
+	const float *query = request->query.data;
+	const float *key = request->key.data != NULL ? request->key.data : query;
+	const float *value = request->value.data != NULL ? request->value.data : key;
+	return (attn_layer_sequence){
+	    .query = query + index * queries * layer->query.in,
+	    .key = key + index * keys * layer->key.in,
+	    .value = value + index * keys * layer->value.in,
+	    .output = request->context.data + index * queries * layer->output.out,
+	    .attend = sequence_common(request, index),
+	};
+}
+
+/* Heads of [batch, heads, rows, width]. */
+static attn_heads sequence_heads(const float *data, size_t index, size_t heads, size_t rows, size_t width)
+{
+	return (attn_heads){
+	    .data = data + index * heads * rows * width,
+	    .head_stride = rows * width,
+	    .row_stride = width,
+	};
+}
+
+static attn_sequence sequence_of_heads(const struct attention_request *request, size_t index)
+{
+	const attn_shape *shape = &request->shape;
+	const float *query = request->query.data;
+	const float *key = request->key.data != NULL ? request->key.data : query;
+	const float *value = request->value.data != NULL ? request->value.data : key;
+	attn_sequence sequence = sequence_common(request, index);
+	sequence.query = sequence_heads(query, index, shape->heads, shape->queries, shape->head_width);
+	sequence.key = sequence_heads(key, index, shape->kv_heads, shape->keys, shape->head_width);
+	sequence.value = sequence_heads(value, index, shape->kv_heads, shape->keys, shape->value_width);
+	sequence.context_row_stride = shape->value_width;
+	sequence.context_head_stride = shape->queries * shape->value_width;
+	sequence.context = request->context.data + index * shape->heads * sequence.context_head_stride;
+	return sequence;
+}
+
+/* ---- compute: calls of the library */
+
+/* Where a walk over the sequences of several jobs stands. */
+struct cursor {
+	struct job *const *jobs;
+	size_t count;
+	size_t job, sequence;
+};
+
+/* The sequences of one library call: one of the arrays, by split_heads. */
+struct slice {
+	size_t room, count;
+	attn_layer_sequence *through_layer;
+	attn_sequence *of_heads;
+};
+
+struct means {
+	const attn_kernels *kernels;
+	attn_executor *executor;
+	size_t most; /* sequences a call, at least 1 */
+};
+
+static void slice_fill(struct slice *slice, struct cursor *at)
+{
+	slice->count = 0;
+	while (slice->count < slice->room && at->job < at->count) {
+		const struct attention_request *request = at->jobs[at->job]->attention;
+		if (at->sequence == request->batch) {
+			at->job++;
+			at->sequence = 0;
+			continue;
+		}
+		if (request->split_heads)
+			slice->of_heads[slice->count++] = sequence_of_heads(request, at->sequence++);
+		else
+			slice->through_layer[slice->count++] =
+			    sequence_through_layer(request, at->sequence++);
+	}
+}
+
+static attn_status slice_run(const struct slice *slice, const struct attention_request *like,
+                             const struct means *means)
+{
+	if (like->split_heads)
+		return attn_attend(means->kernels, means->executor, &like->shape, &like->options,
+		                   slice->of_heads, slice->count);
+	return attn_layer_run(means->kernels, means->executor, &like->layer, like->shape.queries,
+	                      like->shape.keys, &like->options, slice->through_layer, slice->count);
+}
+
+static bool slice_reserve(struct slice *slice, bool split_heads, attn_arena *scratch)
+{
+	if (split_heads)
+		slice->of_heads = attn_arena_alloc(scratch, slice->room * sizeof(*slice->of_heads));
+	else
+		slice->through_layer = attn_arena_alloc(scratch, slice->room * sizeof(*slice->through_layer));
+	return slice->of_heads != NULL || slice->through_layer != NULL;
+}
+
+/* A call of `sequences` has computed jobs [first, last]. */
+static void note_call(struct job *const *jobs, size_t first, size_t last, size_t sequences)
+{
+	for (size_t i = first; i <= last; i++) {
+		if (jobs[i]->batch_sequences < sequences)
+			jobs[i]->batch_sequences = sequences;
+	}
+	metrics_batch(sequences, sequences * jobs[first]->length);
+}
+
+/* All sequences of the jobs in as few calls as the most allows. */
+static attn_status compute_together(struct job *const *jobs, size_t count, const struct means *means)
+{
+	const struct attention_request *like = jobs[0]->attention;
+	size_t total = 0;
+	for (size_t i = 0; i < count; i++)
+		total += jobs[i]->sequences;
+	struct slice slice = {.room = total < means->most ? total : means->most};
+	if (!slice_reserve(&slice, like->split_heads, means->executor->scratch))
+		return ATTN_MEMORY;
+
+	struct cursor at = {.jobs = jobs, .count = count};
+	attn_status status = ATTN_OK;
+	for (size_t done = 0; done < total && status == ATTN_OK; done += slice.count) {
+		size_t first = at.job;
+		slice_fill(&slice, &at);
+		status = slice_run(&slice, like, means);
+		if (status == ATTN_OK)
+			note_call(jobs, first, at.job, slice.count);
+	}
+	return status;
+}
+
+static attn_status compute_rewound(struct job *const *jobs, size_t count, const struct means *means)
+{
+	attn_arena *scratch = means->executor->scratch;
+	attn_arena_mark mark = attn_arena_here(scratch);
+	attn_status status = compute_together(jobs, count, means);
+	attn_arena_rewind(scratch, mark);
+	return status;
+}
+
+static void attention_compute(struct job **batch, size_t count, const attn_kernels *kernels,
+                              attn_executor *executor, size_t max_sequences, size_t max_scores)
+{
+	size_t scores = sequence_scores(&batch[0]->attention->shape);
+	size_t by_scores = scores > 0 ? max_scores / scores : max_sequences;
+	size_t most = by_scores < max_sequences ? by_scores : max_sequences;
+	struct means means = {.kernels = kernels, .executor = executor, .most = most > 0 ? most : 1};
+
+	attn_status status = compute_rewound(batch, count, &means);
+	if (status == ATTN_OK)
+		return;
+	/* One by one, so that what one job meets does not harm its mates; a call is cancelled for all of
+	 * them. */
+	for (size_t i = 0; i < count; i++) {
+		attn_status alone = status;
+		if (count > 1 && status != ATTN_CANCELLED)
+			alone = compute_rewound(&batch[i], 1, &means);
+		if (alone != ATTN_OK)
+			problem_set_status(&batch[i]->problem, alone);
+	}
+}
+
+/* ---- format */
+
+static void attention_format(struct job *job)
+{
+	job->reply = attention_reply_format(job->attention, &job->reply_length, &job->problem);
+	job->content_type = "application/json";
+	attention_request_free(job->attention);
+	job->attention = NULL;
+	if (job->reply != NULL && job->reply_length < job->charged)
+		job_charge(job, job->reply_length);
+}
+
+const struct operation operation_attention = {
+    .metric = METRICS_ATTENTION,
+    .parse = attention_parse,
+    .compute = attention_compute,
+    .format = attention_format,
+};
+
+const struct operation operation_model_attention = {
+    .metric = METRICS_MODEL_ATTENTION,
+    .parse = attention_parse,
+    .compute = attention_compute,
+    .format = attention_format,
+};
