@@ -23,7 +23,7 @@ def test_nothing_is_left_for_later():
 
 
 def test_no_call_that_cannot_be_used_safely():
-    seen = found(UNSAFE, c_text.files("lib", "server", "tests"), c_text.code)
+    seen = found(UNSAFE, c_text.files("lib", "server"), c_text.code)
     assert not seen, "\n".join(seen)
 
 
