@@ -1,0 +1,77 @@
+/*
+ * Any bytes as the body of POST /v1/attention: refused with a problem that is a client's to mend and can be
+ * told as JSON, or a request whose parts fit each other and whose reply, zeros here, is JSON within its
+ * bound.
+ */
+#include "codec/attention_request.h"
+
+#include <jansson.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const struct attention_limits limits = {
+    .sequence_length = 256, .elements = 1 << 14, .reply_bytes = 1 << 18, .timeout_ms = 1000};
+
+static void expect(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_problem(const struct problem *problem)
+{
+	char text[PROBLEM_JSON_MAX];
+	int status = problem_status(problem->code);
+	expect(status == 400 || status == 413);
+	size_t length = problem_to_json(problem, text, sizeof(text));
+	json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+	expect(json_integer_value(json_object_get(root, "status")) == status);
+	json_decref(root);
+}
+
+static void check_request(struct attention_request *request)
+{
+	const attn_shape *shape = &request->shape;
+	expect(shape->heads >= 1 && shape->kv_heads >= 1 && shape->heads % shape->kv_heads == 0);
+	expect(shape->queries <= limits.sequence_length && shape->keys <= limits.sequence_length);
+	expect(request->query.data != NULL && request->query.count <= limits.elements);
+	expect(attention_request_reply_bytes(request) <= limits.reply_bytes);
+	expect(attention_request_reserve(request));
+	memset(request->context.data, 0, request->context.count * sizeof(float));
+	if (request->weights_out) {
+		size_t heads = request->weights == WEIGHTS_MEAN ? 1 : shape->heads;
+		memset(request->weights_out, 0,
+		       request->batch * heads * shape->queries * shape->keys * sizeof(float));
+	}
+}
+
+static void check_reply(const struct attention_request *request)
+{
+	struct problem problem = {.code = PROBLEM_NONE};
+	size_t length;
+	char *reply = attention_reply_format(request, &length, &problem);
+	expect(reply != NULL && length <= attention_request_reply_bytes(request));
+	json_t *root = json_loadb(reply, length, JSON_REJECT_DUPLICATES, NULL);
+	expect(json_is_object(json_object_get(root, "shape")));
+	json_decref(root);
+	free(reply);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct problem problem = {.code = PROBLEM_NONE};
+	struct attention_request *request =
+	    attention_request_parse((const char *)data, size, NULL, &limits, &problem);
+	if (!request) {
+		check_problem(&problem);
+		return 0;
+	}
+	expect(problem.code == PROBLEM_NONE);
+	check_request(request);
+	check_reply(request);
+	attention_request_free(request);
+	return 0;
+}
