@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-# The live tests repeated on sanitizer builds: those that say so by this marker.
-LIVE = "sanitized"
+# Integration tests that run again on other builds: where memory is held, where threads meet, a bit of everything.
+MEMORY = ["attention", "batching", "drain", "errors", "faults", "limits", "models"]
+THREADS = ["batching", "drain", "faults", "observe"]
+BRIEF = ["attention", "errors", "models"]
 VALGRIND = ("valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect "
             "--errors-for-leak-kinds=definite,indirect")
 SANITIZERS = {
@@ -46,17 +48,21 @@ def unit_programs(folder, label=""):
                        [f"{folder}/{source.with_suffix('')}"], SANITIZERS) for source in sources], parallel=True)
 
 
-def live(name, folder, path, *arguments, slow=1, wrapper="", timeout=900):
-    """A pytest folder against the daemon of a build folder; slow stretches its waits (tests/integration/daemon.py)."""
-    environment = {"ATTND_BINARY": f"{os.getcwd()}/{folder}/attnd", "ATTND_SLOW": str(slow), "ATTND_WRAPPER": wrapper,
-                   "PYTHONDONTWRITEBYTECODE": "1", **SANITIZERS}
-    return Step([Suite(name, "pytest", [*PYTEST, path, *arguments], environment, timeout)])
+def live(name, folder, paths, timeout=900, **settings):
+    """pytest against the daemon of a build folder; settings are those of tests/integration/daemon.py."""
+    environment = {"ATTND_BINARY": f"{os.getcwd()}/{folder}/attnd", "PYTHONDONTWRITEBYTECODE": "1", **SANITIZERS,
+                   **{f"ATTND_{name.upper()}": str(value) for name, value in settings.items()}}
+    return Step([Suite(name, "pytest", [*PYTEST, *paths], environment, timeout)])
 
 
-def sanitized(folder, kinds, label):
+def integration(names):
+    return [f"tests/integration/test_{name}.py" for name in names]
+
+
+def sanitized(folder, kinds, label, names, **settings):
     return [build(folder, ["all", "tests"], SANITIZE=kinds),
             unit_programs(folder, f"{label} "),
-            live(f"{label} live", folder, "tests/integration", "-m", LIVE, slow=4)]
+            live(f"{label} live", folder, integration(names), slow=4, no_preload=1, **settings)]
 
 
 def fuzz_corpora(folder):
@@ -76,14 +82,14 @@ def clang_syntax():
 
 GROUPS = {
     "unit": lambda folder: [build(folder, ["all", "tests"]), unit_programs(folder)],
-    "integration": lambda folder: [build(folder, ["all", "preloads"]), live("integration", folder, "tests/integration")],
-    "clients": lambda folder: [build(folder, ["all"]), live("clients", folder, "tests/clients")],
-    "package": lambda folder: [build(folder, ["all"]), live("package", folder, "tests/package")],
-    "asan": lambda folder: sanitized(f"{folder}/asan", "address,undefined", "asan"),
-    "tsan": lambda folder: sanitized(f"{folder}/tsan", "thread", "tsan"),
-    "valgrind": lambda folder: [build(folder, ["all"]), live("valgrind", folder, "tests/integration", "-m", "brief", slow=20, wrapper=VALGRIND)],
+    "integration": lambda folder: [build(folder, ["all", "preloads"]), live("integration", folder, ["tests/integration"])],
+    "clients": lambda folder: [build(folder, ["all"]), live("clients", folder, ["tests/clients"])],
+    "package": lambda folder: [build(folder, ["all"]), live("package", folder, ["tests/package"])],
+    "asan": lambda folder: sanitized(f"{folder}/asan", "address,undefined", "asan", MEMORY),
+    "tsan": lambda folder: sanitized(f"{folder}/tsan", "thread", "tsan", THREADS, drain_rounds=50),
+    "valgrind": lambda folder: [build(folder, ["all"]), live("valgrind", folder, integration(BRIEF), slow=20, wrapper=VALGRIND)],
     "fuzz": lambda folder: fuzz_corpora(f"{folder}/asan"),
-    "lint": lambda folder: [clang_syntax(), live("lint", folder, "tests/lint")],
+    "lint": lambda folder: [clang_syntax(), live("lint", folder, ["tests/lint"])],
 }
 
 
