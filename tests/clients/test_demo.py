@@ -57,3 +57,11 @@ def test_the_lines_that_run_prints_work_as_pasted():
     finally:
         runner.send_signal(signal.SIGTERM)
         assert runner.wait(timeout=30 * SLOW) == 0
+
+
+def test_the_readmes_line_gives_the_output_printed_below_it():
+    line, printed = re.search(r"(?m)^\$ (curl .*)\n(\{.*\})$", (ROOT / "README.md").read_text()).groups()
+    with Daemon() as daemon:
+        done = subprocess.run([*shlex.split(line.replace(":8080", f":{daemon.port}")), "-s"], capture_output=True, text=True,
+                              timeout=60)
+    assert json.loads(done.stdout) == json.loads(printed)
