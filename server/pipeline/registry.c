@@ -1,0 +1,206 @@
+#include "registry.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct model_instance {
+	char *name;
+	attn_model *model;
+	atomic_size_t references;
+};
+
+struct registry {
+	struct model_instance **instances; /* [count] by name */
+	size_t count;
+};
+
+/* ------------------------------------------------------------------ instances */
+
+const char *model_instance_name(const struct model_instance *instance)
+{
+	return instance->name;
+}
+
+const attn_model *model_instance_model(const struct model_instance *instance)
+{
+	return instance->model;
+}
+
+struct model_instance *model_instance_retain(struct model_instance *instance)
+{
+	atomic_fetch_add_explicit(&instance->references, 1, memory_order_relaxed);
+	return instance;
+}
+
+void model_instance_release(struct model_instance *instance)
+{
+	if (!instance)
+		return;
+	if (atomic_fetch_sub_explicit(&instance->references, 1, memory_order_acq_rel) > 1)
+		return;
+	attn_model_free(instance->model);
+	free(instance->name);
+	free(instance);
+}
+
+/* ------------------------------------------------------------------ errors */
+
+static attn_status memory_failed(attn_error *err)
+{
+	err->status = ATTN_MEMORY;
+	snprintf(err->message, sizeof(err->message), "out of memory");
+	return ATTN_MEMORY;
+}
+
+static attn_status file_failed(const char *path, attn_error *err)
+{
+	err->status = ATTN_FILE;
+	snprintf(err->message, sizeof(err->message), "%s: %m", path);
+	return ATTN_FILE;
+}
+
+/* Puts the model's name before the message of what failed. */
+static void name_model(const char *name, attn_error *err)
+{
+	attn_error inner = *err;
+	if (snprintf(err->message, sizeof(err->message), "model %s: %s", name, inner.message) < 0)
+		*err = inner;
+}
+
+/* ------------------------------------------------------------------ loading */
+
+static bool name_valid(const char *name)
+{
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	return name[0] != '\0' && name[0] != '.' && name[strspn(name, allowed)] == '\0';
+}
+
+static attn_status instance_open(const char *name, const char *path, struct model_instance **out,
+                                 attn_error *err)
+{
+	if (!name_valid(name)) {
+		err->status = ATTN_CONFIG;
+		snprintf(err->message, sizeof(err->message),
+		         "the name must be of A-Z a-z 0-9 . _ - and not begin with a dot");
+		return ATTN_CONFIG;
+	}
+	struct model_instance *instance = calloc(1, sizeof(*instance));
+	if (!instance)
+		return memory_failed(err);
+	atomic_init(&instance->references, 1);
+	instance->name = strdup(name);
+	attn_status status =
+	    instance->name ? attn_model_open(path, &instance->model, err) : memory_failed(err);
+	if (status != ATTN_OK) {
+		model_instance_release(instance);
+		return status;
+	}
+	*out = instance;
+	return ATTN_OK;
+}
+
+/* Loads one entry of the directory, if it is a directory, as the registry's next instance. */
+static attn_status entry_load(struct registry *registry, const char *directory, const char *name,
+                              attn_error *err)
+{
+	char *path = NULL;
+	if (asprintf(&path, "%s/%s", directory, name) < 0)
+		return memory_failed(err);
+	attn_status status = ATTN_OK;
+	struct stat info;
+	if (stat(path, &info) != 0) {
+		status = file_failed(path, err);
+	} else if (S_ISDIR(info.st_mode)) {
+		status = instance_open(name, path, &registry->instances[registry->count], err);
+		if (status == ATTN_OK)
+			registry->count++;
+		else
+			name_model(name, err);
+	}
+	free(path);
+	return status;
+}
+
+static int not_dots(const struct dirent *entry)
+{
+	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+static int by_name(const struct dirent **left, const struct dirent **right)
+{
+	return strcmp((*left)->d_name, (*right)->d_name);
+}
+
+static struct registry *registry_new(size_t capacity)
+{
+	struct registry *registry = calloc(1, sizeof(*registry));
+	if (!registry)
+		return NULL;
+	registry->instances = calloc(capacity + 1, sizeof(struct model_instance *));
+	if (!registry->instances) {
+		free(registry);
+		return NULL;
+	}
+	return registry;
+}
+
+attn_status registry_load(const char *directory, struct registry **out, attn_error *err)
+{
+	struct dirent **entries = NULL;
+	int found = scandir(directory, &entries, not_dots, by_name);
+	if (found < 0)
+		return errno == ENOMEM ? memory_failed(err) : file_failed(directory, err);
+	struct registry *registry = registry_new((size_t)found);
+	attn_status status = registry ? ATTN_OK : memory_failed(err);
+	for (int i = 0; i < found; i++) {
+		if (status == ATTN_OK)
+			status = entry_load(registry, directory, entries[i]->d_name, err);
+		free(entries[i]);
+	}
+	free(entries);
+	if (status != ATTN_OK) {
+		registry_free(registry);
+		return status;
+	}
+	*out = registry;
+	return ATTN_OK;
+}
+
+void registry_free(struct registry *registry)
+{
+	if (!registry)
+		return;
+	for (size_t i = 0; i < registry->count; i++)
+		model_instance_release(registry->instances[i]);
+	free(registry->instances);
+	free(registry);
+}
+
+size_t registry_count(const struct registry *registry)
+{
+	return registry->count;
+}
+
+struct model_instance *registry_at(const struct registry *registry, size_t index)
+{
+	return registry->instances[index];
+}
+
+static int compare_key(const void *key, const void *element)
+{
+	const struct model_instance *const *instance = element;
+	return strcmp(key, (*instance)->name);
+}
+
+struct model_instance *registry_find(const struct registry *registry, const char *name)
+{
+	struct model_instance **found =
+	    bsearch(name, registry->instances, registry->count, sizeof(*registry->instances), compare_key);
+	return found ? *found : NULL;
+}
