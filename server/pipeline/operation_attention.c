@@ -315,6 +315,7 @@ struct cursor {
 /* The sequences of one library call: one of the arrays, by split_heads. */
 struct slice {
 	size_t room, count;
+	size_t first_job, last_job; /* whose sequences it holds */
 	attn_layer_sequence *through_layer;
 	attn_sequence *of_heads;
 };
@@ -335,6 +336,9 @@ static void slice_fill(struct slice *slice, struct cursor *at)
 			at->sequence = 0;
 			continue;
 		}
+		if (slice->count == 0)
+			slice->first_job = at->job;
+		slice->last_job = at->job;
 		if (request->split_heads)
 			slice->of_heads[slice->count++] = sequence_of_heads(request, at->sequence++);
 		else
@@ -362,14 +366,13 @@ static bool slice_reserve(struct slice *slice, bool split_heads, attn_arena *scr
 	return slice->of_heads != NULL || slice->through_layer != NULL;
 }
 
-/* A call of `sequences` has computed jobs [first, last]. */
-static void note_call(struct job *const *jobs, size_t first, size_t last, size_t sequences)
+static void note_call(struct job *const *jobs, const struct slice *slice)
 {
-	for (size_t i = first; i <= last; i++) {
-		if (jobs[i]->batch_sequences < sequences)
-			jobs[i]->batch_sequences = sequences;
+	for (size_t i = slice->first_job; i <= slice->last_job; i++) {
+		if (jobs[i]->batch_sequences < slice->count)
+			jobs[i]->batch_sequences = slice->count;
 	}
-	metrics_batch(sequences, sequences * jobs[first]->length);
+	metrics_batch(slice->count, slice->count * jobs[slice->first_job]->length);
 }
 
 /* All sequences of the jobs in as few calls as the most allows. */
@@ -386,11 +389,10 @@ static attn_status compute_together(struct job *const *jobs, size_t count, const
 	struct cursor at = {.jobs = jobs, .count = count};
 	attn_status status = ATTN_OK;
 	for (size_t done = 0; done < total && status == ATTN_OK; done += slice.count) {
-		size_t first = at.job;
 		slice_fill(&slice, &at);
 		status = slice_run(&slice, like, means);
 		if (status == ATTN_OK)
-			note_call(jobs, first, at.job, slice.count);
+			note_call(jobs, &slice);
 	}
 	return status;
 }

@@ -7,9 +7,12 @@
 #include <uv.h>
 
 /* The lock rule: `lock` guards every field below it, the links, place and stage_begun of every job, and the
- * links and helpers of every tile set. No other lock is taken and no operation runs while it is held. `work`
- * is signalled once for each thing that comes; a worker waits on it only when choose_task finds nothing,
- * under the same hold of the lock, so no wake-up is lost. */
+ * links and helpers of every tile set. No other lock is taken and no operation runs while it is held.
+ *
+ * Waking: a worker waits on `work` only when choose_task finds nothing, under the same hold of the lock. What
+ * the loop submits and what calls offer wakes an idle worker. What a worker puts it comes back to choose from
+ * itself, so that wakes nobody; a worker that leaves with a task wakes the next for what remains. So whatever
+ * can be done has a worker awake for it, and a lone request is not passed from thread to thread. */
 struct queue {
 	struct queue_config config; /* never written after queue_new */
 	atomic_bool stopping;
@@ -87,9 +90,7 @@ bool queue_put_parsed(struct queue *queue, struct job *job, uint64_t now)
 	uv_mutex_lock(&queue->lock);
 	queue_enter(job, JOB_WAITS_BATCH, now);
 	bool added = batcher_add(queue->batcher, job);
-	if (added)
-		uv_cond_signal(&queue->work);
-	else
+	if (!added)
 		job->place = JOB_PARSING;
 	uv_mutex_unlock(&queue->lock);
 	return added;
@@ -101,7 +102,6 @@ void queue_put_computed(struct queue *queue, struct job **jobs, size_t count, ui
 	for (size_t i = 0; i < count; i++) {
 		queue_enter(jobs[i], JOB_WAITS_FORMAT, now);
 		job_list_append(&queue->format, jobs[i]);
-		uv_cond_signal(&queue->work);
 	}
 	uv_mutex_unlock(&queue->lock);
 }
@@ -275,11 +275,15 @@ static void queue_give(struct queue *queue, struct task *task, uint64_t now)
 	}
 }
 
-/* A worker that slept to the end of a batch's hold may be the one that leaves with a task: another must look.
- */
-static void queue_pass_watch(struct queue *queue)
+/* A worker leaves with a task: wakes another for what remains, and to watch over a held batch. */
+static void queue_pass_on(struct queue *queue, uint64_t now)
 {
-	if (queue->config.rules.batch_wait > 0 && queue->idle > 0 && batcher_view_of(queue->batcher).jobs > 0)
+	if (queue->idle == 0)
+		return;
+	uint64_t again;
+	struct choose_view view = queue_view(queue);
+	enum choice next = choose_task(&view, &queue->config.rules, now, &again);
+	if (next != CHOOSE_NOTHING || again != CHOOSE_NEVER)
 		uv_cond_signal(&queue->work);
 }
 
@@ -295,7 +299,7 @@ void queue_take(struct queue *queue, struct task *task, uint64_t now)
 		queue_give(queue, task, now);
 	if (task->kind != TASK_NONE && task->kind != TASK_STOP) {
 		queue->busy++;
-		queue_pass_watch(queue);
+		queue_pass_on(queue, now);
 	}
 	uv_mutex_unlock(&queue->lock);
 }

@@ -43,9 +43,10 @@ void queue_free(struct queue *queue);                       /* when empty and no
 
 /* A new job to be parsed; false when the limit is reached. */
 bool queue_submit(struct queue *queue, struct job *job, uint64_t now);
-/* A parsed job, to be computed; false when the system refuses memory. */
+/* A parsed job, to be computed; false when the system refuses memory. The worker that puts asks queue_take
+ * for its next task right after: nobody else is woken. */
 bool queue_put_parsed(struct queue *queue, struct job *job, uint64_t now);
-/* Computed jobs, to be formatted. */
+/* Computed jobs, to be formatted; likewise. */
 void queue_put_computed(struct queue *queue, struct job **jobs, size_t count, uint64_t now);
 /* For the estimates: a batch took `seconds` to compute. */
 void queue_record(struct queue *queue, double seconds, double work, size_t jobs);

@@ -112,8 +112,9 @@ START_TEST(what_waits_is_estimated_from_what_was_computed)
 }
 END_TEST
 
-/* ---- with another thread */
+/* ---- with other threads */
 
+/* A worker that parses until it gets another task, or a job of length 1, with which it stays away. */
 struct taker {
 	uv_thread_t thread;
 	struct queue *queue;
@@ -121,19 +122,25 @@ struct taker {
 	struct job *room[JOBS];
 };
 
-static void take_one(void *arg)
+static void take_until(void *arg)
 {
 	struct taker *taker = arg;
-	do
-		queue_take(taker->queue, &taker->task, clock_now());
-	while (taker->task.kind == TASK_NONE);
+	struct task *task = &taker->task;
+	for (;;) {
+		queue_take(taker->queue, task, clock_now());
+		bool parse = task->kind == TASK_PARSE && task->jobs[0]->length == 0;
+		if (parse)
+			queue_put_parsed(taker->queue, task->jobs[0], clock_now());
+		else if (task->kind != TASK_NONE)
+			return;
+	}
 }
 
 static void taker_start(struct taker *taker, struct queue *queue)
 {
 	*taker = (struct taker){.queue = queue};
 	taker->task.jobs = taker->room;
-	uv_thread_create(&taker->thread, take_one, taker);
+	uv_thread_create(&taker->thread, take_until, taker);
 }
 
 START_TEST(a_lone_worker_wakes_when_a_held_batch_is_due)
@@ -142,10 +149,10 @@ START_TEST(a_lone_worker_wakes_when_a_held_batch_is_due)
 	config.rules.batch_wait = 20 * CLOCK_NS_PER_MS;
 	struct queue *queue = queue_new(&config);
 	struct taker taker;
-	taker_start(&taker, queue);
 	uint64_t put = clock_now();
-	ck_assert(queue_put_parsed(queue, job_number(0), put));
-	ck_assert(queue_put_parsed(queue, job_number(1), put));
+	ck_assert(queue_submit(queue, job_number(0), put));
+	ck_assert(queue_submit(queue, job_number(1), put));
+	taker_start(&taker, queue);
 	uv_thread_join(&taker.thread);
 	ck_assert_int_eq(taker.task.kind, TASK_COMPUTE);
 	ck_assert_uint_eq(taker.task.count, 2);
@@ -157,12 +164,13 @@ END_TEST
 START_TEST(a_held_batch_goes_at_once_when_it_is_full)
 {
 	struct queue_config config = plain;
+	config.limit = JOBS;
 	config.rules.batch_wait = 3600 * CLOCK_NS_PER_S;
 	struct queue *queue = queue_new(&config);
 	struct taker taker;
 	taker_start(&taker, queue);
 	for (size_t i = 0; i < JOBS; i++)
-		ck_assert(queue_put_parsed(queue, job_number(i), clock_now()));
+		ck_assert(queue_submit(queue, job_number(i), clock_now()));
 	uv_thread_join(&taker.thread);
 	ck_assert_int_eq(taker.task.kind, TASK_COMPUTE);
 	ck_assert_uint_eq(taker.task.count, JOBS);
@@ -178,11 +186,32 @@ START_TEST(a_held_batch_is_not_forgotten_when_its_watcher_takes_other_work)
 	struct taker takers[2];
 	for (size_t i = 0; i < 2; i++)
 		taker_start(&takers[i], queue);
-	ck_assert(queue_put_parsed(queue, job_number(0), clock_now()));
-	ck_assert(queue_submit(queue, job_number(1), clock_now()));
+	ck_assert(queue_submit(queue, job_number(0), clock_now()));
+	job_number(1)->length = 1;
+	ck_assert(queue_submit(queue, &jobs[1], clock_now()));
 	for (size_t i = 0; i < 2; i++)
 		uv_thread_join(&takers[i].thread);
 	ck_assert_int_eq(takers[0].task.kind + takers[1].task.kind, TASK_PARSE + TASK_COMPUTE);
+	queue_free(queue);
+}
+END_TEST
+
+START_TEST(what_a_worker_leaves_behind_wakes_the_next)
+{
+	struct queue_config config = plain;
+	config.caps.jobs = config.caps.sequences = 1;
+	struct queue *queue = queue_new(&config);
+	struct task task = {.jobs = room};
+	struct taker takers[2];
+	for (size_t i = 0; i < 2; i++)
+		taker_start(&takers[i], queue);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert(queue_put_parsed(queue, job_number(i), 1));
+	take(queue, &task, 2, TASK_COMPUTE); /* this thread's; each of the others must get one too */
+	for (size_t i = 0; i < 2; i++) {
+		uv_thread_join(&takers[i].thread);
+		ck_assert_int_eq(takers[i].task.kind, TASK_COMPUTE);
+	}
 	queue_free(queue);
 }
 END_TEST
@@ -205,5 +234,5 @@ END_TEST
 SUITE_MAIN("queue", a_job_goes_through_its_stages_and_its_waits_add_up,
            what_is_running_does_not_count_as_waiting, a_job_can_be_taken_out_wherever_it_waits_and_only_there,
            what_waits_is_estimated_from_what_was_computed, a_lone_worker_wakes_when_a_held_batch_is_due,
-           a_held_batch_goes_at_once_when_it_is_full,
+           a_held_batch_goes_at_once_when_it_is_full, what_a_worker_leaves_behind_wakes_the_next,
            a_held_batch_is_not_forgotten_when_its_watcher_takes_other_work, stopping_wakes_every_worker)
