@@ -1,0 +1,62 @@
+/*
+ * kernels.h - the table of arithmetic kernels that attention and layers are built on.
+ *
+ * One table is filled at start: the plain loops of kernels_ref.c are the specification, kernels_blas.c puts
+ * OpenBLAS in their place, and kernels_avx2.c what this CPU does faster. Arguments are checked by the
+ * callers. Kernels keep no state, take no memory and may run on any thread.
+ *
+ * Every kernel is a pure function of the numbers it is given and their shape: equal inputs give equal bits
+ * whatever their address.
+ */
+#ifndef ATTN_KERNELS_H
+#define ATTN_KERNELS_H
+
+#include "attn.h"
+
+/* Rows of scores are worked on in whole groups of lanes. */
+#define ATTN_LANES ((size_t)16)
+
+/* C [m, n] = alpha * A [m, k] * B, where B is [k, n] or, b_transposed, the transpose of [n, k]. ld: elements
+ * between rows. C is not read. NaN and infinity go through as multiplying out would have them (alpha 0 too),
+ * and reach only the elements of C whose row of A or column of B holds them. */
+struct attn_gemm {
+	size_t m, n, k;
+	float alpha;
+	const float *a;
+	size_t lda;
+	const float *b;
+	size_t ldb;
+	bool b_transposed;
+	float *c;
+	size_t ldc;
+};
+
+typedef void attn_gemm_fn(const struct attn_gemm *gemm);
+
+struct attn_kernels {
+	const char *name;
+	/* Deterministic for its shape; a row's bits may depend on m and on the row's place. */
+	attn_gemm_fn *gemm;
+	/* As gemm with alpha 1; while m is a multiple of attn_kernels_row_tile, a row's bits depend on that
+	 * row, on B, n and k alone. NULL: no such kernel here, sequences are never stacked. */
+	attn_gemm_fn *gemm_rows;
+	size_t row_tile;      /* rows of a stacked product come in multiples of it */
+	size_t small_product; /* a product with m * n * k up to here may take another path */
+	/* Largest of n numbers, NaN passed over; -infinity for none. n is a multiple of ATTN_LANES. */
+	float (*row_max)(const float *row, size_t n);
+	/* row[i] = exp(row[i] - max), within 2 units in the last place; returns the sum, NaN if one is NaN.
+	 * n is a multiple of ATTN_LANES and row is 64-byte aligned. */
+	double (*row_exp)(float *row, size_t n, float max);
+};
+
+/* What m must be a multiple of for gemm_rows on [m, k] x [k, n] to keep rows apart; 0: rows of several
+ * sequences must not share this product. At most ATTN_ROW_TILE_MAX. */
+#define ATTN_ROW_TILE_MAX ((size_t)48)
+size_t attn_kernels_row_tile(const attn_kernels *kernels, size_t n, size_t k);
+
+void attn_kernels_fill_reference(attn_kernels *kernels);
+void attn_kernels_fill_blas(attn_kernels *kernels);
+/* Puts the kernels of kernels_avx2.c in place; nothing where the CPU lacks AVX2 or FMA. */
+void attn_kernels_fill_avx2(attn_kernels *kernels);
+
+#endif
