@@ -26,13 +26,13 @@ def test_the_program_lists_its_flags():
 
 
 def test_the_manual_page_names_each_flag_and_no_other():
-    named = set(re.findall(r"(?m)^\.B[RI]? --([a-z-]+)", page("attnd.8")))
+    named = set(re.findall(r"\.TP\n\.BI? --([a-z-]+)", page("attnd.8")))
     assert named == flags()
 
 
 def test_the_page_of_the_configuration_names_each_key_and_no_other():
     keys = {flag.replace("-", "_") for flag in flags() - ONLY_FLAGS}
-    assert set(re.findall(r"(?m)^\.B[RI]? ([a-z_]+)", page("attnd.conf.5"))) == keys
+    assert set(re.findall(r"\.TP\n\.BI? ([a-z_]+)", page("attnd.conf.5"))) == keys
 
 
 def test_the_sample_configuration_names_each_key_and_no_other():
