@@ -1,5 +1,6 @@
 /*
- * attention_request.h - the body of an attention request, from bytes to validated tensors and back to a reply.
+ * attention_request.h - the body of an attention request, from bytes to validated tensors and back to a
+ * reply.
  *
  * A worker parses a body into a struct attention_request, which owns its tensors and says everything the
  * computation needs; another task formats the reply from it. Every error of API.md that a body can hold is
@@ -62,20 +63,25 @@ struct attention_request *attention_request_parse(const char *body, size_t lengt
                                                   struct problem *problem);
 void attention_request_free(struct attention_request *request);
 
-/* Bytes the request holds now, will hold for its outputs, and its text reply at most. SIZE_MAX on overflow. */
+/* Bytes the request holds now, will hold for its outputs, and its text reply at most. SIZE_MAX on overflow.
+ */
 size_t attention_request_input_bytes(const struct attention_request *request);
 size_t attention_request_output_bytes(const struct attention_request *request);
 size_t attention_request_reply_bytes(const struct attention_request *request);
 
+/* Shape of the weights in the reply; returns its rank, 0 when none are asked for. */
+size_t attention_request_weights_shape(const struct attention_request *request, size_t dims[TENSOR_MAX_RANK]);
+
 /* Allocates the outputs; false when the system refuses memory. */
 bool attention_request_reserve(struct attention_request *request);
 
-/* The mask and the bias of one sequence (below batch), broadcast as numpy does against [batch, heads, queries,
- * keys]; data NULL where the request has none. */
+/* The mask and the bias of one sequence (below batch), broadcast as numpy does against [batch, heads,
+ * queries, keys]; data NULL where the request has none. */
 attn_mask attention_request_mask(const struct attention_request *request, size_t sequence);
 attn_bias attention_request_bias(const struct attention_request *request, size_t sequence);
 
 /* Writes the JSON reply to malloc'd memory. NULL with RESULT_NOT_FINITE or MEMORY set. */
-char *attention_reply_format(const struct attention_request *request, size_t *length, struct problem *problem);
+char *attention_reply_format(const struct attention_request *request, size_t *length,
+                             struct problem *problem);
 
 #endif

@@ -28,14 +28,12 @@ struct json_step *json_path_last(struct json_path *path)
 	return &path->steps[path->depth - 1];
 }
 
-/* One step with its leading slash; '~' and '/' in names are ~0 and ~1. */
-static size_t print_step(const struct json_step *step, char *out)
+/* Appends a slash and the name; what does not fit is left out. Returns the length after. */
+static size_t append_name(const char *name, char out[JSON_POINTER_MAX], size_t length)
 {
-	if (!step->member)
-		return (size_t)sprintf(out, "/%zu", step->index);
-	size_t length = 0;
-	out[length++] = '/';
-	for (const char *c = step->name; *c != '\0'; c++) {
+	if (length + 1 < JSON_POINTER_MAX)
+		out[length++] = '/';
+	for (const char *c = name; *c != '\0' && length + 2 < JSON_POINTER_MAX; c++) {
 		if (*c == '~' || *c == '/') {
 			out[length++] = '~';
 			out[length++] = *c == '~' ? '0' : '1';
@@ -46,16 +44,28 @@ static size_t print_step(const struct json_step *step, char *out)
 	return length;
 }
 
+static size_t append_index(size_t index, char out[JSON_POINTER_MAX], size_t length)
+{
+	size_t room = JSON_POINTER_MAX - length;
+	size_t more = (size_t)snprintf(out + length, room, "/%zu", index);
+	return more < room ? length + more : length;
+}
+
 void json_path_print(const struct json_path *path, char out[JSON_POINTER_MAX])
 {
-	char step[2 * JSON_NAME_MAX + 2];
 	size_t length = 0;
 	for (size_t i = 0; i < path->depth && path->steps[i].begun; i++) {
-		size_t more = print_step(&path->steps[i], step);
-		if (length + more >= JSON_POINTER_MAX)
-			break;
-		memcpy(out + length, step, more);
-		length += more;
+		const struct json_step *step = &path->steps[i];
+		length = step->member ? append_name(step->name, out, length)
+		                      : append_index(step->index, out, length);
 	}
 	out[length] = '\0';
+}
+
+void json_pointer_member(const char *parent, const char *name, char out[JSON_POINTER_MAX])
+{
+	size_t length = strlen(parent);
+	assert(length < JSON_POINTER_MAX);
+	memcpy(out, parent, length);
+	out[append_name(name, out, length)] = '\0';
 }

@@ -36,4 +36,7 @@ struct json_step *json_path_last(struct json_path *path);
 
 void json_path_print(const struct json_path *path, char out[JSON_POINTER_MAX]);
 
+/* The pointer of a member of what `parent` points at: '~' and '/' in name are ~0 and ~1; cut to fit. */
+void json_pointer_member(const char *parent, const char *name, char out[JSON_POINTER_MAX]);
+
 #endif

@@ -10,9 +10,6 @@
 
 #define FIRST_ENVELOPE_ROOM 256
 
-/* Integers of so many digits may be past int64. */
-#define MANY_DIGITS 19
-
 bool json_walk_note(struct json_walk *walk, enum problem_code code, const char *detail)
 {
 	char pointer[JSON_POINTER_MAX];
@@ -206,14 +203,25 @@ static bool walk_container(struct json_walk *walk, bool object)
 
 /* ---- values */
 
+/* Whether a number of the grammar is an integer that int64 does not hold. */
+static bool is_past_int64(const char *text, size_t length)
+{
+	static const char most[] = "9223372036854775807", least[] = "9223372036854775808";
+	bool negative = text[0] == '-';
+	const char *digits = text + (negative ? 1 : 0);
+	size_t count = length - (negative ? 1 : 0);
+	if (count < sizeof(most) - 1)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (digits[i] < '0' || digits[i] > '9')
+			return false;
+	}
+	return count > sizeof(most) - 1 || memcmp(digits, negative ? least : most, count) > 0;
+}
+
 static bool emit_number(struct json_walk *walk, const char *text, size_t length)
 {
-	size_t digits = length - (text[0] == '-' ? 1 : 0);
-	bool integer = memchr(text, '.', length) == NULL && memchr(text, 'e', length) == NULL &&
-	               memchr(text, 'E', length) == NULL;
-	if (!emit(walk, text, length))
-		return false;
-	return !integer || digits < MANY_DIGITS || emit(walk, ".0", 2);
+	return emit(walk, text, length) && (!is_past_int64(text, length) || emit(walk, ".0", 2));
 }
 
 static bool walk_number(struct json_walk *walk)

@@ -55,7 +55,7 @@ struct json_scan {
  * otherwise; the problem then holds the foremost (problem_note) of what the walk noted, with its pointer:
  * NOT_FINITE, NUL_ESCAPE, DUPLICATE_KEY (of arrays; other duplicates are the envelope's), RAGGED, WRONG_TYPE,
  * BEYOND_FLOAT32, TOO_MANY_ELEMENTS, BODY_TOO_LARGE. Numbers of the envelope are within float32, and
- * integers of 19 digits or more stand there as reals. problem->code must be PROBLEM_NONE before. out is
+ * integers past int64 stand there as reals. problem->code must be PROBLEM_NONE before. out is
  * always set, and cleared by the caller. */
 bool json_scan(const char *text, size_t length, const struct json_rule *rules, size_t rule_count,
                const struct json_limits *limits, struct json_scan *out, struct problem *problem);

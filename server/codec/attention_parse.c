@@ -1,0 +1,170 @@
+#include "codec/attention_request.h"
+
+#include "codec/attention_fields.h"
+#include "codec/attention_meaning.h"
+#include "codec/attention_tensors.h"
+#include "codec/json_path.h"
+#include "codec/json_scan.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is not tensors: bytes of text that the JSON library may be given. */
+#define ENVELOPE_MAX ((size_t)1 << 20)
+
+/* ---- the envelope */
+
+/* A key stands twice. The walk over the envelope as far as the second one ends in its place. */
+static void set_duplicate(const struct json_scan *scan, size_t position, struct problem *problem)
+{
+	const struct json_limits limits = {.elements = 0, .envelope = ENVELOPE_MAX};
+	struct problem there = {.code = PROBLEM_NONE};
+	struct json_scan copy;
+	json_scan(scan->envelope, position, NULL, 0, &limits, &copy, &there);
+	json_scan_clear(&copy);
+	problem_set(problem, PROBLEM_DUPLICATE_KEY, there.pointer, "an object has this key twice");
+}
+
+/* The envelope as a tree, which the caller frees; NULL with the problem set. */
+static json_t *read_envelope(const struct json_scan *scan, struct problem *problem)
+{
+	json_error_t error;
+	json_t *envelope = json_loadb(scan->envelope, scan->envelope_length, JSON_REJECT_DUPLICATES, &error);
+	if (envelope != NULL)
+		return envelope;
+	if (json_error_code(&error) == json_error_duplicate_key)
+		set_duplicate(scan, (size_t)error.position, problem);
+	else
+		problem_set_status(problem, ATTN_MEMORY);
+	return NULL;
+}
+
+/* A field that is over the limit of the envelope because no route knows it is an unknown field. */
+static void blame_unknown_field(bool model, struct problem *problem)
+{
+	struct problem unknown = {.code = PROBLEM_NONE};
+	char name[JSON_NAME_MAX];
+	size_t length = strcspn(problem->pointer + 1, "/");
+	if (problem->code != PROBLEM_BODY_TOO_LARGE || problem->pointer[0] != '/' || length >= sizeof(name))
+		return;
+	memcpy(name, problem->pointer + 1, length);
+	name[length] = '\0';
+	if (!attention_fields_known(name, model, &unknown))
+		*problem = unknown;
+}
+
+/* Walks the body and reads its envelope; NULL with the problem set. The problem may hold notes even so. */
+static json_t *scan_body(const char *body, size_t length, bool model, const struct attention_limits *limits,
+                         struct json_scan *scan, struct problem *problem)
+{
+	const struct json_limits bounds = {.elements = limits->elements, .envelope = ENVELOPE_MAX};
+	size_t places = model ? ATTENTION_MODEL_PLACES : ATTENTION_PLACES;
+	if (!json_scan(body, length, attention_rules, places, &bounds, scan, problem))
+		return NULL;
+	if (!scan->object)
+		problem_note(problem, PROBLEM_NOT_AN_OBJECT, "", "the body must be a JSON object");
+	if (!scan->object || problem->code == PROBLEM_NOT_FINITE || problem->code == PROBLEM_NUL_ESCAPE)
+		return NULL;
+	if (scan->envelope == NULL) {
+		blame_unknown_field(model, problem);
+		return NULL;
+	}
+	struct problem duplicate = {.code = PROBLEM_NONE};
+	json_t *envelope = read_envelope(scan, &duplicate);
+	if (envelope == NULL && problem->code != PROBLEM_DUPLICATE_KEY)
+		*problem = duplicate;
+	return envelope;
+}
+
+/* ---- outputs */
+
+static void shape_context(struct attention_request *request)
+{
+	struct tensor *context = &request->context;
+	const attn_shape *shape = &request->shape;
+	size_t rank = 0;
+	if (request->query.rank > 2)
+		context->dims[rank++] = request->batch;
+	if (request->split_heads)
+		context->dims[rank++] = shape->heads;
+	context->dims[rank++] = shape->queries;
+	context->dims[rank++] = request->split_heads ? shape->value_width : request->layer.output.out;
+	context->rank = rank;
+}
+
+/* Bytes of the reply if other weights were asked for. */
+static size_t reply_bytes_with(const struct attention_request *request, enum weights_form weights)
+{
+	struct attention_request other = *request;
+	other.weights = weights;
+	return attention_request_reply_bytes(&other);
+}
+
+static bool check_reply(const struct attention_request *request, size_t limit, struct problem *problem)
+{
+	size_t bytes = attention_request_reply_bytes(request);
+	size_t mean = reply_bytes_with(request, WEIGHTS_MEAN), none = reply_bytes_with(request, WEIGHTS_NONE);
+	if (bytes <= limit)
+		return true;
+	if (request->weights == WEIGHTS_PER_HEAD && mean <= limit)
+		return problem_set(
+		    problem, PROBLEM_REPLY_TOO_LARGE, "/weights",
+		    "the reply may take %zu bytes, the limit is %zu; \"weights\":\"mean\" would take %zu and "
+		    "\"weights\":false %zu",
+		    bytes, limit, mean, none);
+	if (request->weights != WEIGHTS_NONE && none <= limit)
+		return problem_set(
+		    problem, PROBLEM_REPLY_TOO_LARGE, "/weights",
+		    "the reply may take %zu bytes, the limit is %zu; \"weights\":false would take %zu", bytes,
+		    limit, none);
+	return problem_set(
+	    problem, PROBLEM_REPLY_TOO_LARGE, "",
+	    "the reply may take %zu bytes, the limit is %zu; without weights it would take %zu", bytes, limit,
+	    none);
+}
+
+/* ---- the whole */
+
+/* Tensors, then fields, then what they mean together; the order in which problems are told. */
+static bool fill_request(struct attention_request *request, struct json_scan *scan, const json_t *envelope,
+                         const attn_model *model, const struct attention_limits *limits,
+                         struct problem *problem)
+{
+	struct attention_fields fields = {0};
+	const char *query = json_object_get(envelope, "query") != NULL ? "/query" : "/embeddings";
+	bool filled = attention_tensors_take(scan, envelope, limits, request, problem) &&
+	              attention_fields_read(envelope, model != NULL, limits, &fields, problem) &&
+	              attention_meaning_resolve(request, &fields, model, query, problem);
+	attention_fields_clear(&fields);
+	if (!filled)
+		return false;
+	shape_context(request);
+	return check_reply(request, limits->reply_bytes, problem);
+}
+
+struct attention_request *attention_request_parse(const char *body, size_t length, const attn_model *model,
+                                                  const struct attention_limits *limits,
+                                                  struct problem *problem)
+{
+	struct json_scan scan = {0};
+	struct attention_request *request = NULL;
+	*problem = (struct problem){.code = PROBLEM_NONE};
+	json_t *envelope = scan_body(body, length, model != NULL, limits, &scan, problem);
+	if (envelope == NULL)
+		goto done;
+	request = calloc(1, sizeof(*request));
+	if (request == NULL) {
+		*problem = (struct problem){.code = PROBLEM_NONE};
+		problem_set_status(problem, ATTN_MEMORY);
+		goto done;
+	}
+	if (!fill_request(request, &scan, envelope, model, limits, problem)) {
+		attention_request_free(request);
+		request = NULL;
+	}
+done:
+	json_decref(envelope);
+	json_scan_clear(&scan);
+	return request;
+}

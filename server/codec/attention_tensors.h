@@ -1,0 +1,37 @@
+/*
+ * attention_tensors.h - the tensors of an attention request: where they may stand, and their shapes.
+ *
+ * One table of places serves the scan of the body and the move of what it found into the request. One thread
+ * at a time.
+ */
+#ifndef ATTND_CODEC_ATTENTION_TENSORS_H
+#define ATTND_CODEC_ATTENTION_TENSORS_H
+
+#include "codec/attention_request.h"
+#include "codec/json_scan.h"
+
+#include <jansson.h>
+
+/* Places, by the number of their rule. The first ATTENTION_MODEL_PLACES are those of the route of a model. */
+enum attention_place {
+	PLACE_QUERY,
+	PLACE_EMBEDDINGS,
+	PLACE_KEY,
+	PLACE_VALUE,
+	PLACE_MASK,
+	PLACE_BIAS,
+	PLACE_PROJECTIONS, /* and the seven after it, in the order of struct attention_request */
+	ATTENTION_PLACES = PLACE_PROJECTIONS + 8,
+	ATTENTION_MODEL_PLACES = PLACE_PROJECTIONS,
+};
+
+extern const struct json_rule attention_rules[ATTENTION_PLACES];
+
+/* Moves what the scan found into the request, with shapes; notes what is wrong with `shape` and with the
+ * count of `data`, lengths over the limit, and both of query and embeddings given. Returns false when the
+ * problem, which may hold notes of the scan, holds anything after. */
+bool attention_tensors_take(struct json_scan *scan, const json_t *envelope,
+                            const struct attention_limits *limits, struct attention_request *request,
+                            struct problem *problem);
+
+#endif

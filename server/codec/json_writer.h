@@ -1,0 +1,32 @@
+/*
+ * json_writer.h - nested arrays of float32 and a frame of text around them, into memory of known size.
+ *
+ * The caller reserves the upper bound before; the writer never grows. One thread at a time.
+ */
+#ifndef ATTND_CODEC_JSON_WRITER_H
+#define ATTND_CODEC_JSON_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct json_writer {
+	char *text;    /* malloc'd by json_writer_open; the caller's */
+	size_t length; /* bytes written */
+	size_t room;
+	int precision; /* significant digits of numbers, 0: shortest */
+};
+
+/* false when the system refuses memory. */
+bool json_writer_open(struct json_writer *writer, size_t room, int precision);
+
+/* Text as it is: names, brackets, integers. */
+void json_writer_text(struct json_writer *writer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A contiguous tensor of `dims` as nested arrays; empty dimensions print as numpy's tolist() has them. Takes
+ * at most 3 bytes an array and NUMBER_TEXT_MAX a number. false at the first number that is not finite, with
+ * its indices in index[rank]. */
+bool json_writer_tensor(struct json_writer *writer, const float *data, const size_t *dims, size_t rank,
+                        size_t *index);
+
+#endif
