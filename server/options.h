@@ -17,8 +17,10 @@ struct options {
 	char *listen; /* host:port, [v6]:port */
 	char *models; /* directory; NULL: the embedded default model */
 	/* limits: bytes, counts, milliseconds */
-	size_t max_connections, max_body, max_reply, max_elements, max_inflight, max_sequence_length, queue_limit;
-	uint64_t header_timeout_ms, body_timeout_ms, keepalive_timeout_ms, request_timeout_ms, drain_timeout_ms;
+	size_t max_connections, max_body, max_reply, max_elements, max_inflight, max_sequence_length,
+	    queue_limit;
+	uint64_t header_timeout_ms, body_timeout_ms, keepalive_timeout_ms, request_timeout_ms,
+	    drain_timeout_ms;
 	size_t min_reply_rate; /* bytes a second at which a reply must be read */
 	/* computing */
 	size_t workers; /* 0: CPUs allowed by affinity and cgroup */

@@ -12,4 +12,7 @@
 /* Monotonic time in nanoseconds (CLOCK_MONOTONIC). Any thread. */
 uint64_t clock_now(void);
 
+/* Milliseconds since 1970 (UTC), for the log. Any thread. */
+int64_t clock_unix_ms(void);
+
 #endif

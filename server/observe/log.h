@@ -2,7 +2,8 @@
  * log.h - one line an event on standard error, `key=value` or JSON.
  *
  * Any thread: a line is made in a buffer of its own and written with one write(2). The level and the form
- * are set at start and on reload; both are atomics. Values are escaped, so a client cannot forge a line.
+ * are set at start and on reload; both are atomics. Values are escaped, so a client cannot forge a line:
+ * control bytes, and bytes outside ASCII as \xHH, so that a line is ASCII whatever it tells.
  */
 #ifndef ATTND_OBSERVE_LOG_H
 #define ATTND_OBSERVE_LOG_H
@@ -44,14 +45,16 @@ bool log_format_parse(const char *name, enum log_format *out);
 void log_setup(enum log_level level, enum log_format format);
 
 /* Formats one event: time (UTC, milliseconds), level, event, fields. Returns the length with its newline,
- * cut to size - 1. Pure; for log_write and tests. */
+ * cut to size - 1: a text that does not fit is cut, fields behind it are left out, and the line is whole.
+ * size is at least LOG_LINE_MIN. Pure; for log_write and tests. */
+#define LOG_LINE_MIN 128
 size_t log_line(char *out, size_t size, int64_t unix_ms, enum log_format format, enum log_level level,
                 const char *event, const struct log_field *fields, size_t count);
 void log_write(enum log_level level, const char *event, const struct log_field *fields, size_t count);
 
 /* log_event(LOG_INFO, "ready", log_text("listen", address), log_number("workers", n)); */
-#define log_event(level, event, ...)                                                         \
-	log_write((level), (event), (const struct log_field[]){{0}, ##__VA_ARGS__} + 1,      \
+#define log_event(level, event, ...)                                                                         \
+	log_write((level), (event), (const struct log_field[]){{0}, ##__VA_ARGS__} + 1,                      \
 	          sizeof((const struct log_field[]){{0}, ##__VA_ARGS__}) / sizeof(struct log_field) - 1)
 
 #endif

@@ -1,0 +1,77 @@
+#include "attn.h"
+#include "cpus.h"
+#include "datadir.h"
+#include "healthcheck.h"
+#include "observe/log.h"
+#include "options.h"
+#include "server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define EXIT_USAGE 2
+
+static void print_version(void)
+{
+	printf("attnd " ATTND_VERSION "\nkernels:");
+	const char *name;
+	for (size_t i = 0; (name = attn_kernels_list(i)) != NULL; i++)
+		printf(" %s", name);
+	printf("\nblas core: %s\nblas config: %s\n", attn_blas_core(), attn_blas_config());
+}
+
+static int check_health(const char *listen)
+{
+	char error[512];
+	int status = healthcheck_run(listen, HEALTHCHECK_TIMEOUT_MS, error, sizeof error);
+	if (status != 0)
+		fprintf(stderr, "attnd: %s\n", error);
+	return status;
+}
+
+/* Puts what the machine decides where the options leave it open. */
+static bool settle(struct options *options)
+{
+	char error[512];
+	if (options->workers == 0)
+		options->workers = cpus_allowed();
+	if (options->models == NULL)
+		options->models = datadir_models(NULL, error, sizeof error);
+	if (options->models == NULL)
+		fprintf(stderr, "attnd: %s\n", error);
+	return options->models != NULL;
+}
+
+static int serve(struct options *options)
+{
+	enum log_level level = LOG_INFO;
+	enum log_format format = LOG_KEY_VALUE;
+	log_level_parse(options->log_level, &level);
+	log_format_parse(options->log_format, &format);
+	log_setup(level, format);
+	return settle(options) ? server_run(options) : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	char error[1024];
+	int status = EXIT_SUCCESS;
+	if (options_read(&options, argc, argv, environ, error, sizeof error) != OPTIONS_OK) {
+		fprintf(stderr, "attnd: %s\n", error);
+		return EXIT_USAGE;
+	}
+	if (options.help)
+		options_print_help(stdout);
+	else if (options.version)
+		print_version();
+	else if (options.check_config)
+		puts("attnd: the settings are good");
+	else if (options.healthcheck)
+		status = check_health(options.listen);
+	else
+		status = serve(&options);
+	options_clear(&options);
+	return status;
+}
