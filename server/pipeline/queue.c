@@ -356,6 +356,7 @@ struct queue_state queue_state_of(struct queue *queue)
 	    .unparsed = queue->parse.count,
 	    .waiting = queue->parse.count + batches.jobs,
 	    .busy = queue->busy,
+	    .idle = queue->idle,
 	    .seconds = estimate_seconds(&queue->estimate, batches.work, queue->parse.count),
 	};
 	uv_mutex_unlock(&queue->lock);

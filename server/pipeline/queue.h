@@ -73,7 +73,7 @@ void queue_tiles_withdraw(struct queue *queue, struct tile_set *set);
 
 struct queue_state {
 	size_t unparsed, waiting; /* waiting: to be parsed or computed */
-	size_t busy;              /* workers with a task */
+	size_t busy, idle;        /* workers with a task; asleep in queue_take */
 	double seconds;           /* estimated to compute what waits, on one worker */
 };
 struct queue_state queue_state_of(struct queue *queue);

@@ -3,6 +3,7 @@
 #include "observe/clock.h"
 #include "suite.h"
 
+#include <sched.h>
 #include <string.h>
 #include <uv.h>
 
@@ -48,6 +49,8 @@ static void start(size_t count)
 		helpers[i] = (struct helper){.queue = queue, .scratch = attn_arena_new(1 << 20)};
 		uv_thread_create(&helpers[i].thread, help, &helpers[i]);
 	}
+	while (queue_state_of(queue).idle < count)
+		sched_yield();
 }
 
 static void stop(size_t count)

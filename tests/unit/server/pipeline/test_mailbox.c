@@ -69,6 +69,20 @@ START_TEST(every_mail_of_every_thread_arrives_once_and_in_order)
 }
 END_TEST
 
+START_TEST(a_single_mail_wakes_the_loop)
+{
+	uv_loop_t loop;
+	struct reader reader = {.wanted = 1};
+	uv_loop_init(&loop);
+	reader.mailbox = mailbox_new(&loop, reader_deliver, &reader);
+	jobs[0][0].mail_returned.job = &jobs[0][0];
+	mailbox_post(reader.mailbox, &jobs[0][0].mail_returned);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	ck_assert_uint_eq(reader.delivered, 1);
+	ck_assert_int_eq(uv_loop_close(&loop), 0);
+}
+END_TEST
+
 struct freeing {
 	struct mailbox *mailbox;
 	size_t deadlines, returned;
@@ -112,5 +126,5 @@ START_TEST(a_job_may_be_freed_by_its_last_mail)
 }
 END_TEST
 
-SUITE_MAIN("mailbox", every_mail_of_every_thread_arrives_once_and_in_order,
+SUITE_MAIN("mailbox", a_single_mail_wakes_the_loop, every_mail_of_every_thread_arrives_once_and_in_order,
            a_job_may_be_freed_by_its_last_mail)

@@ -3,6 +3,7 @@
 #include "observe/clock.h"
 #include "suite.h"
 
+#include <sched.h>
 #include <string.h>
 #include <uv.h>
 
@@ -143,6 +144,12 @@ static void taker_start(struct taker *taker, struct queue *queue)
 	uv_thread_create(&taker->thread, take_until, taker);
 }
 
+static void await_idle(struct queue *queue, size_t count)
+{
+	while (queue_state_of(queue).idle < count)
+		sched_yield();
+}
+
 START_TEST(a_lone_worker_wakes_when_a_held_batch_is_due)
 {
 	struct queue_config config = plain;
@@ -186,6 +193,7 @@ START_TEST(a_held_batch_is_not_forgotten_when_its_watcher_takes_other_work)
 	struct taker takers[2];
 	for (size_t i = 0; i < 2; i++)
 		taker_start(&takers[i], queue);
+	await_idle(queue, 2);
 	ck_assert(queue_submit(queue, job_number(0), clock_now()));
 	job_number(1)->length = 1;
 	ck_assert(queue_submit(queue, &jobs[1], clock_now()));
@@ -205,6 +213,7 @@ START_TEST(what_a_worker_leaves_behind_wakes_the_next)
 	struct taker takers[2];
 	for (size_t i = 0; i < 2; i++)
 		taker_start(&takers[i], queue);
+	await_idle(queue, 2);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert(queue_put_parsed(queue, job_number(i), 1));
 	take(queue, &task, 2, TASK_COMPUTE); /* this thread's; each of the others must get one too */
@@ -222,6 +231,7 @@ START_TEST(stopping_wakes_every_worker)
 	struct taker takers[3];
 	for (size_t i = 0; i < 3; i++)
 		taker_start(&takers[i], queue);
+	await_idle(queue, 3);
 	queue_stop(queue);
 	for (size_t i = 0; i < 3; i++) {
 		uv_thread_join(&takers[i].thread);
