@@ -145,10 +145,9 @@ static size_t bytes_needed(const struct attention_request *request, size_t max_s
 {
 	const attn_shape *shape = &request->shape;
 	size_t together = request->batch < max_sequences ? request->batch : max_sequences;
-	size_t scratch = attn_attend_tile_bytes(shape);
-	if (!request->split_heads)
-		scratch = saturating_add(scratch, attn_layer_scratch_bytes(&request->layer, shape->queries,
-		                                                           shape->keys, together));
+	size_t scratch = request->split_heads ? attn_attend_tile_bytes(shape)
+	                                      : attn_layer_scratch_bytes(&request->layer, shape->queries,
+	                                                                 shape->keys, together);
 	size_t bytes = saturating_add(scratch, attention_request_input_bytes(request));
 	bytes = saturating_add(bytes, attention_request_output_bytes(request));
 	return saturating_add(bytes, attention_request_reply_bytes(request));
