@@ -264,6 +264,134 @@ START_TEST(weights_of_other_float_types_become_float32)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ what it computes */
+
+#define WIDTH 8
+#define HEADS 4
+#define MOST_ROWS 6
+
+/* Inputs of one call: rows of [rows, width] numbers. */
+struct rows {
+	float at[MOST_ROWS * WIDTH];
+	size_t rows, width;
+};
+
+static struct rows rows_made(size_t rows, size_t width, unsigned seed)
+{
+	struct rows made = {.rows = rows, .width = width};
+	for (size_t i = 0; i < rows * width; i++)
+		made.at[i] = (float)rand_r(&seed) / (float)RAND_MAX * 2 - 1;
+	return made;
+}
+
+/* out[row, WIDTH] = x W^T + b in float64, W being rows [first, first + WIDTH) of the stored weight. */
+static void project(const attn_safetensors *file, const char *weight, size_t weight_first, const char *bias,
+                    size_t bias_first, const struct rows *x, double out[MOST_ROWS][WIDTH])
+{
+	for (size_t row = 0; row < x->rows; row++) {
+		for (size_t k = 0; k < WIDTH; k++) {
+			out[row][k] = number_of(file, bias, bias_first + k);
+			for (size_t i = 0; i < x->width; i++)
+				out[row][k] += (double)x->at[row * x->width + i] *
+				               number_of(file, weight, (weight_first + k) * x->width + i);
+		}
+	}
+}
+
+/* context[query, columns of the head] of one head by the definition, in float64. */
+static void attend(double q[WIDTH], double k[MOST_ROWS][WIDTH], double v[MOST_ROWS][WIDTH], size_t keys,
+                   size_t head, double context[WIDTH])
+{
+	const size_t width = WIDTH / HEADS, from = head * width;
+	double weights[MOST_ROWS], sum = 0;
+	for (size_t key = 0; key < keys; key++) {
+		double score = 0;
+		for (size_t i = from; i < from + width; i++)
+			score += q[i] * k[key][i];
+		sum += weights[key] = exp(score / sqrt((double)width));
+	}
+	for (size_t i = from; i < from + width; i++) {
+		context[i] = 0;
+		for (size_t key = 0; key < keys; key++)
+			context[i] += weights[key] / sum * v[key][i];
+	}
+}
+
+/* want[query, WIDTH] of multi-head attention from the tensors of the file, in float64. */
+static void layer_by_definition(const attn_safetensors *file, const struct rows *const inputs[3],
+                                double want[MOST_ROWS][WIDTH])
+{
+	static const char *const apart[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
+	bool together = attn_safetensors_find(file, "in_proj_weight") != NULL;
+	double parts[3][MOST_ROWS][WIDTH], context[WIDTH];
+	for (size_t i = 0; i < 3; i++)
+		project(file, together ? "in_proj_weight" : apart[i], together ? i * WIDTH : 0,
+		        "in_proj_bias", i * WIDTH, inputs[i], parts[i]);
+	for (size_t query = 0; query < inputs[0]->rows; query++) {
+		for (size_t head = 0; head < HEADS; head++)
+			attend(parts[0][query], parts[1], parts[2], inputs[1]->rows, head, context);
+		for (size_t k = 0; k < WIDTH; k++) {
+			want[query][k] = number_of(file, "out_proj.bias", k);
+			for (size_t i = 0; i < WIDTH; i++)
+				want[query][k] +=
+				    context[i] * number_of(file, "out_proj.weight", k * WIDTH + i);
+		}
+	}
+}
+
+/* Layer 0 of the model gives the wanted numbers on these kernels. */
+static void layer_gives(const char *name, const attn_model *model, const struct rows *const inputs[3],
+                        double want[MOST_ROWS][WIDTH])
+{
+	attn_kernels *kernels = NULL;
+	ck_assert_int_eq(attn_kernels_new(name, &kernels), ATTN_OK);
+	attn_arena *arena = attn_arena_new(0);
+	attn_executor executor = attn_executor_serial(arena);
+	attn_options options = attn_options_default(WIDTH / HEADS);
+	float output[MOST_ROWS * WIDTH];
+	attn_layer_sequence sequence = {.query = inputs[0]->at,
+	                                .key = inputs[1]->at,
+	                                .value = inputs[2]->at,
+	                                .output = output,
+	                                .attend = {.key_length = inputs[1]->rows}};
+	ck_assert_int_eq(attn_layer_run(kernels, &executor, attn_model_layer(model, 0, ATTN_SELF),
+	                                inputs[0]->rows, inputs[1]->rows, &options, &sequence, 1),
+	                 ATTN_OK);
+	for (size_t i = 0; i < inputs[0]->rows * WIDTH; i++)
+		ck_assert_double_eq_tol((double)output[i], want[i / WIDTH][i % WIDTH], 1e-5);
+	attn_arena_free(arena);
+	attn_kernels_free(kernels);
+}
+
+static void model_computes(const struct stored_tensor *tensors, const struct rows *const inputs[3])
+{
+	char *folder = folder_of(CONFIG, tensors);
+	attn_model *model = opened(folder);
+	attn_safetensors *file = stored(folder, "model.safetensors");
+	double want[MOST_ROWS][WIDTH];
+	layer_by_definition(file, inputs, want);
+	for (size_t i = 0; attn_kernels_list(i); i++)
+		layer_gives(attn_kernels_list(i), model, inputs, want);
+	attn_safetensors_free(file);
+	attn_model_free(model);
+	folder_remove(folder);
+}
+
+START_TEST(self_attention_of_a_model_is_what_its_file_defines)
+{
+	const struct rows x = rows_made(5, WIDTH, 1);
+	model_computes(packed, (const struct rows *const[]){&x, &x, &x});
+}
+END_TEST
+
+START_TEST(cross_attention_of_a_model_is_what_its_file_defines)
+{
+	const struct rows query = rows_made(3, WIDTH, 1), key = rows_made(6, 5, 2),
+	                  value = rows_made(6, 6, 3);
+	model_computes(split, (const struct rows *const[]){&query, &key, &value});
+}
+END_TEST
+
 /* ------------------------------------------------------------------ shards */
 
 static const struct stored_tensor shard_in[] = {
@@ -457,9 +585,10 @@ SUITE_MAIN("model", a_packed_layer_has_the_weights_of_its_file, query_key_and_va
            a_layer_of_different_widths_has_the_weights_of_its_file, equal_widths_adjoin_though_stored_apart,
            biases_are_optional, the_info_says_what_the_model_is, a_layer_that_the_model_has_not_is_NULL,
            a_model_keeps_nothing_of_its_file, weights_of_other_float_types_become_float32,
-           a_sharded_model_has_the_tensors_of_all_shards, an_index_and_its_shards_agree_on_every_tensor,
-           a_shard_lies_in_the_directory_of_its_model, a_directory_without_its_files_is_refused,
-           a_config_that_is_not_usable_is_refused_by_key, learned_or_zero_keys_at_the_end_are_not_supported,
-           a_missing_tensor_is_named_with_the_wanted_shape,
+           self_attention_of_a_model_is_what_its_file_defines,
+           cross_attention_of_a_model_is_what_its_file_defines, a_sharded_model_has_the_tensors_of_all_shards,
+           an_index_and_its_shards_agree_on_every_tensor, a_shard_lies_in_the_directory_of_its_model,
+           a_directory_without_its_files_is_refused, a_config_that_is_not_usable_is_refused_by_key,
+           learned_or_zero_keys_at_the_end_are_not_supported, a_missing_tensor_is_named_with_the_wanted_shape,
            a_wrong_shape_is_named_with_the_wanted_and_the_found, a_tensor_that_does_not_belong_is_named,
            weights_must_be_floating_point, the_default_model_opens)
