@@ -2,7 +2,8 @@
  * bench.h - what the C benchmarks share: timing in interleaved rounds, medians, rows of one table.
  *
  * A figure that is compared is a ratio of two cases timed in turn in one run: the median over rounds of
- * the ratio in each round, so that a machine that slows down slows both.
+ * the ratio in each round, so that a machine that slows down slows both. Seconds are of processor time: the
+ * cases run on one thread and wait for nothing, and time lent to other programs is not theirs.
  */
 #ifndef ATTND_TESTS_BENCH_H
 #define ATTND_TESTS_BENCH_H
@@ -22,10 +23,11 @@ struct bench_case {
 	double seconds[BENCH_ROUNDS]; /* of one unit */
 };
 
+/* Processor seconds of this program. */
 static inline double bench_now(void)
 {
 	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
