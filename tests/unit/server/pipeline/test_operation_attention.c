@@ -250,6 +250,125 @@ static const char *context_of(const struct job *job)
 	return at + strlen("\"context\":") + strspn(at + strlen("\"context\":"), " [");
 }
 
+/* ---- against plain loops in double precision, with an indexing of their own */
+
+static double input_at(const struct attention_request *request, const struct tensor *tensor, size_t heads,
+                       size_t rows, size_t width, const size_t at[4])
+{
+	size_t row = at[0] * rows + at[2];
+	if (request->split_heads)
+		return (double)tensor->data[((at[0] * heads + at[1]) * rows + at[2]) * width + at[3]];
+	return (double)tensor->data[row * heads * width + at[1] * width + at[3]];
+}
+
+static bool mask_at(const struct mask_tensor *mask, const size_t at[4])
+{
+	size_t index = 0;
+	if (mask->data == NULL)
+		return true;
+	for (size_t i = 0; i < mask->rank; i++)
+		index = index * mask->dims[i] + at[4 - mask->rank + i] % mask->dims[i];
+	return mask->data[index] != 0;
+}
+
+/* The weights of one row to out; at holds sequence, head and query. */
+static void expect_weights(const struct attention_request *request, const size_t at[4], double *out)
+{
+	const attn_shape *shape = &request->shape;
+	const struct tensor *key = request->key.data != NULL ? &request->key : &request->query;
+	size_t valid = request->key_lengths != NULL ? (size_t)request->key_lengths[at[0]] : shape->keys;
+	double sum = 0;
+	for (size_t k = 0; k < shape->keys; k++) {
+		double score = 0;
+		for (size_t d = 0; d < shape->head_width; d++)
+			score += input_at(request, &request->query, shape->heads, shape->queries,
+			                  shape->head_width, (size_t[]){at[0], at[1], at[2], d}) *
+			         input_at(request, key, shape->heads, shape->keys, shape->head_width,
+			                  (size_t[]){at[0], at[1], k, d});
+		bool allowed = k < valid && mask_at(&request->mask, (size_t[]){at[0], at[1], at[2], k});
+		out[k] = allowed ? exp(score / sqrt((double)shape->head_width)) : 0;
+		sum += out[k];
+	}
+	for (size_t k = 0; k < shape->keys; k++)
+		out[k] = sum > 0 ? out[k] / sum : 0;
+}
+
+static double context_at(const struct attention_request *request, const size_t at[4])
+{
+	const attn_shape *shape = &request->shape;
+	return input_at(request, &request->context, shape->heads, shape->queries, shape->value_width, at);
+}
+
+static void check_row(const struct attention_request *request, size_t b, size_t h, size_t q, double *mean)
+{
+	const attn_shape *shape = &request->shape;
+	const struct tensor *value = request->value.data != NULL ? &request->value
+	                             : request->key.data != NULL ? &request->key
+	                                                         : &request->query;
+	double weights[16];
+	expect_weights(request, (size_t[]){b, h, q, 0}, weights);
+	for (size_t d = 0; d < shape->value_width; d++) {
+		double sum = 0;
+		for (size_t k = 0; k < shape->keys; k++)
+			sum += weights[k] * input_at(request, value, shape->heads, shape->keys,
+			                             shape->value_width, (size_t[]){b, h, k, d});
+		ck_assert_double_eq_tol(context_at(request, (size_t[]){b, h, q, d}), sum, 2e-5);
+	}
+	for (size_t k = 0; k < shape->keys; k++) {
+		size_t row = (b * shape->heads + h) * shape->queries + q;
+		mean[k] += weights[k] / (double)shape->heads;
+		if (request->weights == WEIGHTS_PER_HEAD)
+			ck_assert_double_eq_tol((double)request->weights_out[row * shape->keys + k],
+			                        weights[k], 2e-6);
+	}
+}
+
+static void check_query(const struct attention_request *request, size_t b, size_t q)
+{
+	const attn_shape *shape = &request->shape;
+	double mean[16] = {0};
+	for (size_t h = 0; h < shape->heads; h++)
+		check_row(request, b, h, q, mean);
+	size_t row = b * shape->queries + q;
+	for (size_t k = 0; request->weights == WEIGHTS_MEAN && k < shape->keys; k++)
+		ck_assert_double_eq_tol((double)request->weights_out[row * shape->keys + k], mean[k], 2e-6);
+}
+
+#define QUERIES "[[[1,-2],[0.3,0.4]],[[-0.5,0.6],[0.7,2]],[[1.5,1.6],[-0.7,-1]]]"
+#define KEYS "[[[0.1,0.2],[0.3,2],[1,1]],[[3,0.2],[-1,0.5],[1,0]],[[0.1,-0.2],[-1.3,2],[0.5,1]]]"
+#define VALUES "[[[1,2],[3,4],[5,6]],[[7,8],[9,1],[2,3]],[[4,5],[6,7],[8,9]]]"
+
+START_TEST(each_sequence_is_computed_from_its_own_tensors)
+{
+	static const char *const bodies[] = {
+	    "{\"query\":" QUERIES ",\"heads\":2}",
+	    "{\"query\":" QUERIES ",\"key\":" KEYS ",\"heads\":2}",
+	    "{\"query\":" QUERIES ",\"key\":" KEYS ",\"value\":" VALUES "}",
+	    "{\"query\":" QUERIES ",\"key\":" KEYS ",\"value\":" VALUES ",\"heads\":2,\"weights\":\"mean\"}",
+	    "{\"query\":" QUERIES ",\"key\":" KEYS ",\"value\":" VALUES ",\"key_lengths\":[3,1,2]}",
+	    "{\"query\":" QUERIES ",\"key\":" KEYS ",\"mask\":[[[[true,false,true]]]],\"heads\":2}",
+	    "{\"query\":" QUERIES ",\"key\":" KEYS ",\"mask\":[[[[true,false,true]]],[[[true,true,false]]],"
+	    "[[[false,false,false]]]],\"heads\":2}",
+	    "{\"query\":" QUERIES ",\"key\":" KEYS
+	    ",\"mask\":[[[true],[false]],[[true],[true]]],\"heads\":2}",
+	    "{\"query\":[" QUERIES "],\"key\":[" KEYS "],\"value\":[" VALUES "]}",
+	    "{\"query\":[" QUERIES "," QUERIES "],\"key\":[" KEYS "," VALUES "],\"weights\":\"mean\"}",
+	};
+	start(SIZE_MAX);
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		struct job *job = parsed(bodies[i]);
+		compute(&job, 1, 2, SIZE_MAX);
+		ck_assert_int_eq(job->problem.code, PROBLEM_NONE);
+		for (size_t b = 0; b < job->attention->batch; b++) {
+			for (size_t q = 0; q < job->attention->shape.queries; q++)
+				check_query(job->attention, b, q);
+		}
+		job_free(job);
+	}
+	stop();
+}
+END_TEST
+
 START_TEST(masks_broadcast_as_numpy_does)
 {
 	/* Q = K = 0, one value column 10, 20, 60: the mean of the allowed values. */
@@ -395,7 +514,8 @@ START_TEST(a_body_that_is_refused_leaves_its_problem_and_no_request)
 }
 END_TEST
 
-SUITE_MAIN("operation_attention", jobs_share_a_call_only_when_all_that_a_call_has_once_is_equal,
+SUITE_MAIN("operation_attention", each_sequence_is_computed_from_its_own_tensors,
+           jobs_share_a_call_only_when_all_that_a_call_has_once_is_equal,
            sizes_are_those_of_all_sequences_of_the_job,
            a_deadline_of_the_body_counts_from_arrival_and_only_shortens,
            a_request_that_can_never_fit_is_told_what_would, a_request_that_does_not_fit_now_is_told_so,
