@@ -514,7 +514,58 @@ START_TEST(a_body_that_is_refused_leaves_its_problem_and_no_request)
 }
 END_TEST
 
-SUITE_MAIN("operation_attention", each_sequence_is_computed_from_its_own_tensors,
+/* ---- through a model */
+
+static struct job *model_job(struct registry *registry, unsigned seed, size_t sequences)
+{
+	struct model_instance *instance = registry_at(registry, 0);
+	size_t width = attn_model_info_of(model_instance_model(instance)).width;
+	struct job *job = job_new(&operation_model_attention, &budget);
+	char *body = malloc(100 + 20 * sequences * 3 * width);
+	int at = sprintf(body, "{\"query\":{\"shape\":[%zu,3,%zu],\"data\":[", sequences, width);
+	for (size_t i = 0; i < sequences * 3 * width; i++)
+		at +=
+		    sprintf(body + at, "%s%.3f", i > 0 ? "," : "", (double)(rand_r(&seed) % 2001) / 1e3 - 1);
+	strcpy(body + at, "]}}");
+	job->body = body;
+	job->body_length = strlen(body);
+	job->model = model_instance_retain(instance);
+	job->deadline = UINT64_MAX;
+	operation_model_attention.parse(job, &limits, 32);
+	ck_assert_msg(job->problem.code == PROBLEM_NONE, "%s", job->problem.detail);
+	return job;
+}
+
+START_TEST(jobs_of_one_model_layer_share_a_call_and_keep_their_bits)
+{
+	struct registry *registry;
+	attn_error err;
+	start(SIZE_MAX);
+	ck_assert_int_eq(registry_load("config/models", &registry, &err), ATTN_OK);
+	struct job *jobs[3], *alone[3];
+	for (unsigned i = 0; i < 3; i++) {
+		jobs[i] = model_job(registry, i, i + 1);
+		alone[i] = model_job(registry, i, i + 1);
+		ck_assert_mem_eq(&jobs[i]->key, &jobs[0]->key, sizeof(jobs[0]->key));
+		compute(&alone[i], 1, 1, SIZE_MAX);
+	}
+	registry_free(registry); /* the jobs hold the model */
+	compute(jobs, 3, 32, SIZE_MAX);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(jobs[i]->batch_sequences, 6);
+		ck_assert_uint_eq(alone[i]->batch_sequences, 1);
+		const struct tensor *context = &jobs[i]->attention->context;
+		ck_assert_mem_eq(context->data, alone[i]->attention->context.data,
+		                 context->count * sizeof(float));
+		job_free(jobs[i]);
+		job_free(alone[i]);
+	}
+	stop();
+}
+END_TEST
+
+SUITE_MAIN("operation_attention", jobs_of_one_model_layer_share_a_call_and_keep_their_bits,
+           each_sequence_is_computed_from_its_own_tensors,
            jobs_share_a_call_only_when_all_that_a_call_has_once_is_equal,
            sizes_are_those_of_all_sequences_of_the_job,
            a_deadline_of_the_body_counts_from_arrival_and_only_shortens,
