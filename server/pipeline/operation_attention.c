@@ -218,31 +218,6 @@ static void attention_parse(struct job *job, const struct attention_limits *limi
 
 /* ---- compute: one sequence of a request as the library wants it */
 
-/* Elements from one index of an axis of [batch, heads, queries, keys] to the next; 0 where the mask repeats.
- */
-static size_t mask_stride(const struct mask_tensor *mask, size_t axis)
-{
-	size_t missing = 4 - mask->rank;
-	if (axis < missing || mask->dims[axis - missing] == 1)
-		return 0;
-	size_t stride = 1;
-	for (size_t i = axis - missing + 1; i < mask->rank; i++)
-		stride *= mask->dims[i];
-	return stride;
-}
-
-static attn_mask sequence_mask(const struct mask_tensor *mask, size_t index)
-{
-	if (mask->data == NULL)
-		return (attn_mask){.data = NULL};
-	return (attn_mask){
-	    .data = mask->data + index * mask_stride(mask, 0),
-	    .head_stride = mask_stride(mask, 1),
-	    .query_stride = mask_stride(mask, 2),
-	    .key_stride = mask_stride(mask, 3),
-	};
-}
-
 /* What sequences have both through a layer and with split heads. */
 static attn_sequence sequence_common(const struct attention_request *request, size_t index)
 {
@@ -250,7 +225,8 @@ static attn_sequence sequence_common(const struct attention_request *request, si
 	attn_sequence sequence = {
 	    .key_length = request->key_lengths != NULL ? (size_t)request->key_lengths[index] : shape->keys,
 	    .causal_offset = request->causal_offsets != NULL ? request->causal_offsets[index] : 0,
-	    .mask = sequence_mask(&request->mask, index),
+	    .mask = attention_request_mask(request, index),
+	    .bias = attention_request_bias(request, index),
 	};
 	size_t one_head = shape->queries * shape->keys;
 	if (request->weights == WEIGHTS_PER_HEAD)

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,24 @@ static void check_request(struct attention_request *request)
 	}
 }
 
+/* Broadcast masks and biases reach no further than their memory. */
+static void check_masks(const struct attention_request *request)
+{
+	const attn_shape *shape = &request->shape;
+	if (request->batch == 0 || shape->queries == 0 || shape->keys == 0)
+		return;
+	size_t head = shape->heads - 1, query = shape->queries - 1, key = shape->keys - 1;
+	attn_mask mask = attention_request_mask(request, request->batch - 1);
+	attn_bias bias = attention_request_bias(request, request->batch - 1);
+	if (mask.data != NULL)
+		expect(
+		    mask.data[head * mask.head_stride + query * mask.query_stride + key * mask.key_stride] <=
+		    1);
+	if (bias.data != NULL)
+		expect(isfinite(
+		    bias.data[head * bias.head_stride + query * bias.query_stride + key * bias.key_stride]));
+}
+
 static void check_reply(const struct attention_request *request)
 {
 	struct problem problem = {.code = PROBLEM_NONE};
@@ -71,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	expect(problem.code == PROBLEM_NONE);
 	check_request(request);
+	check_masks(request);
 	check_reply(request);
 	attention_request_free(request);
 	return 0;

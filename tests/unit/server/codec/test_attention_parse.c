@@ -345,8 +345,10 @@ START_TEST(masks_and_biases_broadcast_as_numpy_does)
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char field[256], text[1024], booleans[256] = "";
+		size_t length = 0;
 		for (const char *c = cases[i].field; *c != '\0'; c++)
-			strncat(booleans, *c >= '0' && *c <= '9' ? "true" : (const char[]){*c, '\0'}, 8);
+			length +=
+			    (size_t)sprintf(booleans + length, *c >= '0' && *c <= '9' ? "true" : "%c", *c);
 		snprintf(field, sizeof(field), "'bias': %s, 'mask': %s", cases[i].field, booleans);
 		snprintf(text, sizeof(text), query, field);
 		struct attention_request *request = accept(text);
@@ -700,6 +702,20 @@ START_TEST(what_is_over_a_limit_is_refused_with_the_limit)
 }
 END_TEST
 
+START_TEST(a_reply_that_just_fits_is_accepted)
+{
+	struct attention_limits limits = roomy;
+	struct attention_request *request = accept("{'query': [[1,2],[3,4]]}");
+	limits.reply_bytes = attention_request_reply_bytes(request);
+	attention_request_free(request);
+	request = parse_with("{'query': [[1,2],[3,4]]}", NULL, &limits);
+	ck_assert_ptr_nonnull(request);
+	attention_request_free(request);
+	limits.reply_bytes--;
+	refuse_with("{'query': [[1,2],[3,4]]}", NULL, &limits, PROBLEM_REPLY_TOO_LARGE, "/weights");
+}
+END_TEST
+
 START_TEST(a_reply_over_its_limit_is_refused_with_what_would_fit)
 {
 	struct attention_limits limits = roomy;
@@ -814,7 +830,7 @@ SUITE_MAIN("attention_parse", a_query_alone_attends_to_itself_with_the_defaults,
            a_tensor_without_width_is_refused, shapes_that_do_not_fit_each_other_are_refused,
            heads_that_do_not_divide_are_refused, split_heads_allow_no_other_heads_and_no_projections,
            masks_that_do_not_broadcast_are_refused, fields_out_of_range_or_of_another_type_are_refused,
-           what_is_over_a_limit_is_refused_with_the_limit,
+           what_is_over_a_limit_is_refused_with_the_limit, a_reply_that_just_fits_is_accepted,
            a_reply_over_its_limit_is_refused_with_what_would_fit,
            problems_are_told_in_the_order_of_the_contract, a_model_gives_its_layer,
            what_a_model_has_not_is_refused, what_is_the_models_own_cannot_be_sent)

@@ -266,6 +266,7 @@ START_TEST(what_is_not_json_is_a_syntax_problem)
 	    "\"\\ud800\"",
 	    "\"\\udc00\"",
 	    "\"\\ud800\\u0041\"",
+	    "\"\\ud800\\ue000\"",
 	    "\"\xff\"",
 	    "\"\xc0\x80\"",
 	    "\"\xed\xa0\x80\"",
