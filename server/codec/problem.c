@@ -102,7 +102,7 @@ bool problem_set_status(struct problem *problem, attn_status status)
 }
 
 /* Appends text as the inside of a JSON string. What is not UTF-8 becomes '?'. */
-static size_t append_escaped(char *out, size_t room, const char *text)
+static size_t append_escaped(char *out, const char *text)
 {
 	const char *end = text + strlen(text);
 	size_t length = 0;
@@ -116,7 +116,7 @@ static size_t append_escaped(char *out, size_t room, const char *text)
 			out[length++] = '\\';
 			out[length++] = *text;
 		} else if (byte < 0x20 || byte == 0x7F) {
-			length += (size_t)snprintf(out + length, room - length, "\\u%04x", byte);
+			length += (size_t)sprintf(out + length, "\\u%04x", byte);
 		} else {
 			memcpy(out + length, text, bytes);
 			length += bytes;
@@ -140,9 +140,9 @@ size_t problem_to_json(const struct problem *problem, char *out, size_t size)
 	                     "{\"type\":\"urn:attnd:problem:%s\",\"title\":\"%s\",\"status\":%d,"
 	                     "\"code\":\"%s\",\"detail\":\"",
 	                     code, problem_title(problem->code), problem_status(problem->code), code);
-	length += append_escaped(out + length, size - length, problem->detail);
-	length += (size_t)snprintf(out + length, size - length, "\",\"pointer\":\"");
-	length += append_escaped(out + length, size - length, problem->pointer);
-	length += (size_t)snprintf(out + length, size - length, "\"}\n");
+	length += append_escaped(out + length, problem->detail);
+	length += (size_t)sprintf(out + length, "\",\"pointer\":\"");
+	length += append_escaped(out + length, problem->pointer);
+	length += (size_t)sprintf(out + length, "\"}\n");
 	return length;
 }

@@ -1,0 +1,127 @@
+#include "http/admin.h"
+
+#include "attn.h"
+#include "codec/problem.h"
+#include "http/context.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char index_html[] =
+    "<!doctype html>\n"
+    "<html lang=\"en\"><head><meta charset=\"utf-8\"><title>attnd</title></head><body>\n"
+    "<h1>attnd</h1>\n"
+    "<p>Attention over HTTP: sequences in, context vectors and attention weights out.</p>\n"
+    "<pre>curl --json '{\"query\":[[1,0],[0,1]]}' http://127.0.0.1:8080/v1/attention</pre>\n"
+    "<dl>\n"
+    "<dt>POST /v1/attention</dt><dd>attention on the tensors of the request</dd>\n"
+    "<dt>POST /v1/models/{model}/attention</dt><dd>through a layer of a loaded model</dd>\n"
+    "<dt>GET <a href=\"/v1/models\">/v1/models</a>, /v1/models/{model}</dt><dd>the loaded models</dd>\n"
+    "<dt>GET <a href=\"/v1/latency\">/v1/latency</a></dt><dd>latency against sequence length</dd>\n"
+    "<dt>GET <a href=\"/metrics\">/metrics</a></dt><dd>for Prometheus</dd>\n"
+    "<dt>GET <a href=\"/healthz\">/healthz</a></dt><dd>whether requests are served</dd>\n"
+    "</dl></body></html>\n";
+
+/* Finishes a page with malloc'd text; NULL is refused memory. */
+static bool page_take(struct page *page, char *body, size_t length, const char *type, struct problem *problem)
+{
+	if (!body)
+		return problem_set(problem, PROBLEM_MEMORY, "", "the system refused memory for the reply");
+	*page = (struct page){.body = body, .length = length, .content_type = type};
+	return true;
+}
+
+static bool page_take_json(struct page *page, json_t *json, struct problem *problem)
+{
+	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	json_decref(json);
+	return page_take(page, text, text ? strlen(text) : 0, "application/json", problem);
+}
+
+static json_t *size_json(size_t size)
+{
+	return json_integer((json_int_t)size);
+}
+
+/* One entry of /v1/models; NULL when memory is refused. */
+static json_t *model_json(const struct http_context *context, const struct model_instance *instance)
+{
+	attn_model_info info = attn_model_info_of(model_instance_model(instance));
+	const struct options *options = context->options;
+	return json_pack(
+	    "{ss ss ss so so so s{so so so so} s{so so so so} sn so so}", "id", model_instance_name(instance),
+	    "object", "model", "architecture", info.architecture, "layers", size_json(info.layers), "heads",
+	    size_json(info.heads), "kv_heads", size_json(info.kv_heads), "widths", "query",
+	    size_json(info.width), "key", size_json(info.key_width), "value", size_json(info.value_width),
+	    "output", size_json(info.output_width), "limits", "sequence_length",
+	    size_json(options->max_sequence_length), "elements", size_json(options->max_elements),
+	    "body_bytes", size_json(options->max_body), "reply_bytes", size_json(options->max_reply),
+	    "vocabulary", "parameters", size_json(info.parameters), "bytes", size_json(info.bytes));
+}
+
+bool admin_models(const struct http_context *context, const char *model, struct page *page,
+                  struct problem *problem)
+{
+	(void)model;
+	json_t *list = json_array();
+	for (size_t i = 0; i < registry_count(context->registry); i++) {
+		if (json_array_append_new(list, model_json(context, registry_at(context->registry, i))) !=
+		    0) {
+			json_decref(list);
+			return page_take_json(page, NULL, problem);
+		}
+	}
+	return page_take_json(page, json_pack("{ss so}", "object", "list", "data", list), problem);
+}
+
+bool admin_model(const struct http_context *context, const char *model, struct page *page,
+                 struct problem *problem)
+{
+	const struct model_instance *instance = registry_find(context->registry, model);
+	if (!instance)
+		return problem_set(problem, PROBLEM_NO_SUCH_MODEL, "", "there is no model %s", model);
+	return page_take_json(page, model_json(context, instance), problem);
+}
+
+bool admin_latency(const struct http_context *context, const char *model, struct page *page,
+                   struct problem *problem)
+{
+	(void)model;
+	size_t length = 0;
+	char *text = latency_to_json(context->latency, &length);
+	return page_take(page, text, length, "application/json", problem);
+}
+
+bool admin_metrics(const struct http_context *context, const char *model, struct page *page,
+                   struct problem *problem)
+{
+	(void)model;
+	struct pipeline_state state = pipeline_state_of(context->pipeline);
+	struct metrics_gauges gauges = context->facts;
+	gauges.queue_depth = state.waiting;
+	gauges.inflight_bytes = budget_used(context->budget);
+	gauges.workers_busy = state.workers_busy;
+	gauges.workers = state.workers;
+	gauges.connections = context->connections.count;
+	size_t length = 0;
+	char *text = metrics_render(&gauges, &length);
+	return page_take(page, text, length, "text/plain; version=0.0.4; charset=utf-8", problem);
+}
+
+bool admin_health(const struct http_context *context, const char *model, struct page *page,
+                  struct problem *problem)
+{
+	(void)context;
+	(void)model;
+	static const char ok[] = "{\"status\":\"ok\"}";
+	return page_take(page, strdup(ok), strlen(ok), "application/json", problem);
+}
+
+bool admin_index(const struct http_context *context, const char *model, struct page *page,
+                 struct problem *problem)
+{
+	(void)context;
+	(void)model;
+	return page_take(page, strdup(index_html), strlen(index_html), "text/html; charset=utf-8", problem);
+}

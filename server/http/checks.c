@@ -1,0 +1,223 @@
+#include "http/checks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static void note_first(const char **kept, const char *value)
+{
+	if (!*kept)
+		*kept = value;
+}
+
+void headers_note(struct request_headers *headers, const char *name, const char *value)
+{
+	if (!value)
+		value = "";
+	const struct {
+		const char *name;
+		const char **kept;
+		size_t *count;
+	} known[] = {
+	    {"Content-Length", &headers->content_length, &headers->content_lengths},
+	    {"Transfer-Encoding", &headers->transfer_encoding, &headers->transfer_encodings},
+	    {"Content-Type", &headers->content_type, NULL},
+	    {"Content-Encoding", &headers->content_encoding, NULL},
+	    {"Host", NULL, &headers->hosts},
+	    {"Expect", &headers->expect, NULL},
+	    {"X-Timeout-Ms", &headers->timeout, NULL},
+	    {"X-Request-Id", &headers->request_id, NULL},
+	    {"traceparent", &headers->traceparent, NULL},
+	};
+	if (strcasecmp(name, "Accept") == 0) {
+		if (headers->accepts < ACCEPT_LINES_MAX)
+			headers->accept[headers->accepts] = value;
+		headers->accepts++;
+		return;
+	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcasecmp(name, known[i].name) != 0)
+			continue;
+		if (known[i].kept)
+			note_first(known[i].kept, value);
+		if (known[i].count)
+			++*known[i].count;
+		return;
+	}
+}
+
+bool headers_chunked(const struct request_headers *headers)
+{
+	return headers->transfer_encodings > 0;
+}
+
+uint64_t headers_length(const struct request_headers *headers)
+{
+	if (!headers->content_length)
+		return 0;
+	errno = 0;
+	unsigned long long length = strtoull(headers->content_length, NULL, 10);
+	return errno == ERANGE ? UINT64_MAX : length;
+}
+
+bool headers_have_body(const struct request_headers *headers)
+{
+	return headers_chunked(headers) || headers_length(headers) > 0;
+}
+
+bool headers_expect_continue(const struct request_headers *headers, const char *version)
+{
+	return headers->expect && strcasecmp(headers->expect, "100-continue") == 0 &&
+	       strcmp(version, "HTTP/1.0") != 0 && headers_have_body(headers);
+}
+
+static bool bad_header(struct problem *problem, const char *detail)
+{
+	return problem_set(problem, PROBLEM_BAD_HEADER, "", "%s", detail);
+}
+
+bool check_framing(const struct request_headers *headers, const char *version, struct problem *problem)
+{
+	if (headers->content_lengths > 1)
+		return bad_header(problem, "Content-Length comes more than once");
+	if (headers->transfer_encodings > 0 && headers->content_lengths > 0)
+		return bad_header(problem, "Content-Length and Transfer-Encoding exclude each other");
+	if (headers->transfer_encodings > 1 ||
+	    (headers->transfer_encoding && strcasecmp(headers->transfer_encoding, "chunked") != 0))
+		return bad_header(problem, "the only Transfer-Encoding known is chunked, once");
+	if (headers->transfer_encodings > 0 && strcmp(version, "HTTP/1.0") == 0)
+		return bad_header(problem, "HTTP/1.0 has no Transfer-Encoding");
+	if (headers->hosts != 1 && strcmp(version, "HTTP/1.0") != 0)
+		return bad_header(problem, headers->hosts == 0 ? "HTTP/1.1 needs a Host header"
+		                                               : "Host comes more than once");
+	if (headers->hosts > 1)
+		return bad_header(problem, "Host comes more than once");
+	return true;
+}
+
+/* ---- Accept (RFC 9110 section 12.5.1) */
+
+static const char *skip_space(const char *text)
+{
+	return text + strspn(text, " \t");
+}
+
+/* How closely the media range [range, range + length) names the type: 0 not at all, 1 any, 2 type, 3 exactly.
+ */
+static int range_precision(const char *range, size_t length, const char *type)
+{
+	size_t main_length = strcspn(type, "/") + 1;
+	if (length == 3 && strncmp(range, "*/*", 3) == 0)
+		return 1;
+	if (length == main_length + 1 && range[length - 1] == '*')
+		return strncasecmp(range, type, main_length) == 0 ? 2 : 0;
+	return length == strlen(type) && strncasecmp(range, type, length) == 0 ? 3 : 0;
+}
+
+/* The q of the parameters [text, end): 1 when absent; what is not a number counts as 0. */
+static double range_quality(const char *text, const char *end)
+{
+	while (text < end) {
+		text = skip_space(text + 1);
+		if (strncasecmp(text, "q=", 2) == 0)
+			return strtod(text + 2, NULL);
+		while (text < end && *text != ';')
+			text++;
+	}
+	return 1;
+}
+
+/* Goes over one line; *precision and *quality are those of the closest range met so far. */
+static void accept_line(const char *line, const char *type, int *precision, double *quality)
+{
+	while (*line) {
+		line += strspn(line, " \t,");
+		const char *end = line + strcspn(line, ",");
+		size_t length = strcspn(line, "; \t,");
+		int found = range_precision(line, length, type);
+		if (found > *precision) {
+			const char *parameters = line + strcspn(line, ";,");
+			*precision = found;
+			*quality = range_quality(parameters, end);
+		}
+		line = end;
+	}
+}
+
+bool check_accept(const struct request_headers *headers, const char *type, struct problem *problem)
+{
+	if (headers->accepts == 0)
+		return true;
+	if (headers->accepts > ACCEPT_LINES_MAX)
+		return problem_set(problem, PROBLEM_BAD_HEADER, "", "%zu Accept lines are more than %d",
+		                   headers->accepts, ACCEPT_LINES_MAX);
+	int precision = 0;
+	double quality = 0;
+	bool empty = true;
+	for (size_t i = 0; i < headers->accepts; i++) {
+		empty = empty && *skip_space(headers->accept[i]) == '\0';
+		accept_line(headers->accept[i], type, &precision, &quality);
+	}
+	if (empty || quality > 0)
+		return true;
+	return problem_set(problem, PROBLEM_NOT_ACCEPTABLE, "", "the reply is %s, which Accept: %s rules out",
+	                   type, headers->accept[0]);
+}
+
+/* ---- the body's type */
+
+static bool is_json(const char *content_type)
+{
+	size_t length = strcspn(content_type, "; \t");
+	if (length != strlen("application/json") ||
+	    strncasecmp(content_type, "application/json", length) != 0)
+		return false;
+	const char *rest = skip_space(content_type + length);
+	return *rest == '\0' || *rest == ';';
+}
+
+bool check_content(const struct request_headers *headers, struct problem *problem)
+{
+	const char *hint = "say Content-Type: application/json (with curl: --json, or -H)";
+	if (!headers->content_type)
+		return problem_set(problem, PROBLEM_MEDIA_TYPE, "", "the body has no Content-Type; %s", hint);
+	if (!is_json(headers->content_type))
+		return problem_set(problem, PROBLEM_MEDIA_TYPE, "", "the body is %.100s; %s",
+		                   headers->content_type, hint);
+	if (headers->content_encoding && strcasecmp(headers->content_encoding, "identity") != 0)
+		return problem_set(problem, PROBLEM_CONTENT_ENCODING, "",
+		                   "Content-Encoding %.100s is not known; send the body as it is",
+		                   headers->content_encoding);
+	return true;
+}
+
+bool check_timeout(const struct request_headers *headers, uint64_t limit_ms, uint64_t *timeout_ms,
+                   struct problem *problem)
+{
+	*timeout_ms = limit_ms;
+	if (!headers->timeout)
+		return true;
+	const char *text = headers->timeout;
+	size_t digits = strspn(text, "0123456789");
+	uint64_t value = digits > 0 && digits < 19 && text[digits] == '\0' ? strtoull(text, NULL, 10) : 0;
+	if (value < 1 || value > limit_ms)
+		return problem_set(
+		    problem, PROBLEM_BAD_HEADER, "",
+		    "X-Timeout-Ms is %.40s; it must be an integer from 1 to %llu, the configured deadline",
+		    text, (unsigned long long)limit_ms);
+	*timeout_ms = value;
+	return true;
+}
+
+bool request_id_usable(const char *id)
+{
+	if (!id)
+		return false;
+	size_t length = 0;
+	for (; id[length]; length++) {
+		if (id[length] <= ' ' || id[length] > '~' || length == REQUEST_ID_MAX)
+			return false;
+	}
+	return length > 0;
+}

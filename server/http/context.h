@@ -1,0 +1,41 @@
+/*
+ * context.h - what the HTTP side is given and shares among its modules. Belongs to the loop thread.
+ */
+#ifndef ATTND_HTTP_CONTEXT_H
+#define ATTND_HTTP_CONTEXT_H
+
+#include "http/connection.h"
+#include "observe/latency.h"
+#include "observe/metrics.h"
+#include "options.h"
+#include "pipeline/budget.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/registry.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+struct listener;
+
+struct http_context {
+	/* set before the listener starts; all outlive it */
+	uv_loop_t *loop;
+	const struct options *options;
+	struct budget *budget;
+	struct registry *registry;
+	struct pipeline *pipeline;
+	struct latency *latency;
+	struct metrics_gauges facts; /* version, kernels and BLAS; the gauges are filled in at a scrape */
+
+	/* set by the listener and its modules */
+	struct listener *listener;
+	struct connections connections;
+	bool draining;    /* nothing is let in any more */
+	size_t admitted;  /* operations let in whose exchange has not ended */
+	uint64_t id_base; /* makes the request ids of this process its own */
+	uint64_t id_next;
+};
+
+#endif
