@@ -1,0 +1,36 @@
+/*
+ * kernel_sets.h - runs one test on every kernel set.
+ *
+ *   static void rule_15_one_key_weighs_one(attn_kernels *kernels) { ... }
+ *   ON_EACH_SET(rule_15_one_key_weighs_one)
+ *   SUITE_MAIN("attention", EACH_SET(rule_15_one_key_weighs_one))
+ */
+#ifndef ATTND_TESTS_KERNEL_SETS_H
+#define ATTND_TESTS_KERNEL_SETS_H
+
+#include "attn.h"
+#include "suite.h"
+
+static inline void kernel_set_run(const char *name, void (*test)(attn_kernels *kernels))
+{
+	attn_kernels *kernels = NULL;
+	ck_assert_int_eq(attn_kernels_new(name, &kernels), ATTN_OK);
+	test(kernels);
+	attn_kernels_free(kernels);
+}
+
+#define ON_EACH_SET(rule)                                                                                    \
+	START_TEST(rule##_on_blas)                                                                           \
+	{                                                                                                    \
+		kernel_set_run("blas", rule);                                                                \
+	}                                                                                                    \
+	END_TEST                                                                                             \
+	START_TEST(rule##_on_reference)                                                                      \
+	{                                                                                                    \
+		kernel_set_run("reference", rule);                                                           \
+	}                                                                                                    \
+	END_TEST
+
+#define EACH_SET(rule) rule##_on_blas, rule##_on_reference
+
+#endif
