@@ -1,0 +1,242 @@
+#include "attn.h"
+#include "kernel_sets.h"
+#include "kernels.h"
+#include "random_attention.h"
+#include "shuffled_executor.h"
+
+#include <string.h>
+
+/* The reply to a sequence must have the same bits alone, in any batch, in any slot, on any number of threads,
+ * whatever outputs were asked for. */
+
+enum { MOST = 64 };
+
+struct fixture {
+	struct draw draw;
+	struct shuffled_executor threads;
+	attn_executor serial;
+};
+
+static void fixture_init(struct fixture *fixture, uint64_t seed)
+{
+	fixture->draw = (struct draw){.state = seed, .arena = attn_arena_new((size_t)64 << 20)};
+	shuffled_executor_init(&fixture->threads, 4, seed);
+	fixture->serial = attn_executor_serial(attn_arena_new((size_t)4 << 20));
+}
+
+static void fixture_close(struct fixture *fixture)
+{
+	attn_arena_free(fixture->draw.arena);
+	attn_arena_free(fixture->serial.scratch);
+	shuffled_executor_close(&fixture->threads);
+}
+
+static void same_bits(const float *a, const float *b, size_t count, const char *what)
+{
+	if (a != NULL && b != NULL && memcmp(a, b, count * sizeof(float)) != 0)
+		ck_abort_msg("%s of a sequence depend on its call", what);
+}
+
+/* ---- attention */
+
+/* The sequence with outputs of its own; weights and mean are left out by chance. */
+static attn_sequence attend_copy(struct draw *draw, const attn_shape *shape, const attn_sequence *sequence)
+{
+	attn_sequence copy = *sequence;
+	copy.context = draw_floats(draw, shape->heads * shape->queries * shape->value_width);
+	copy.weights =
+	    draw_chance(draw, 50) ? draw_floats(draw, shape->heads * shape->queries * shape->keys) : NULL;
+	copy.mean_weights = draw_chance(draw, 30) ? draw_floats(draw, shape->queries * shape->keys) : NULL;
+	return copy;
+}
+
+static void attend_same(const attn_shape *shape, const attn_sequence *a, const attn_sequence *b)
+{
+	same_bits(a->context, b->context, shape->heads * shape->queries * shape->value_width, "context");
+	same_bits(a->weights, b->weights, shape->heads * shape->queries * shape->keys, "weights");
+	same_bits(a->mean_weights, b->mean_weights, shape->queries * shape->keys, "mean weights");
+}
+
+/* One sequence alone, then in batches of each size among mates of its shape. */
+static void check_attend(attn_kernels *kernels, struct fixture *fixture, size_t longest)
+{
+	static const size_t BATCHES[] = {1, 2, 9, MOST};
+	struct draw *draw = &fixture->draw;
+	attn_shape shape = draw_shape(draw, longest);
+	attn_options options = draw_options(draw, &shape);
+	attn_sequence alone = draw_sequence(draw, &shape);
+	attn_sequence mates[3], batch[MOST];
+	ck_assert_int_eq(attn_attend(kernels, &fixture->serial, &shape, &options, &alone, 1), ATTN_OK);
+	for (size_t i = 0; i < 3; i++)
+		mates[i] = draw_sequence(draw, &shape);
+	for (size_t b = 0; b < sizeof(BATCHES) / sizeof(BATCHES[0]); b++) {
+		size_t slot = draw_size(draw, 0, BATCHES[b] - 1);
+		for (size_t i = 0; i < BATCHES[b]; i++)
+			batch[i] = attend_copy(draw, &shape, i == slot ? &alone : &mates[i % 3]);
+		ck_assert_int_eq(
+		    attn_attend(kernels, &fixture->threads.executor, &shape, &options, batch, BATCHES[b]),
+		    ATTN_OK);
+		attend_same(&shape, &alone, &batch[slot]);
+	}
+}
+
+static void attention_does_not_depend_on_batch_mates_slot_threads_or_outputs(attn_kernels *kernels)
+{
+	struct fixture fixture;
+	fixture_init(&fixture, 11);
+	attn_arena_mark empty = attn_arena_here(fixture.draw.arena);
+	for (size_t i = 0; i < 100; i++) {
+		check_attend(kernels, &fixture, i % 20 == 0 ? 90 : 20);
+		attn_arena_rewind(fixture.draw.arena, empty);
+	}
+	fixture_close(&fixture);
+}
+ON_EACH_SET(attention_does_not_depend_on_batch_mates_slot_threads_or_outputs)
+
+/* ---- layers */
+
+static attn_linear draw_linear(struct draw *draw, size_t in, size_t out)
+{
+	attn_linear linear = {.in = in,
+	                      .out = out,
+	                      .layout = draw_chance(draw, 50) ? ATTN_OUT_IN : ATTN_IN_OUT,
+	                      .bias = draw_chance(draw, 50) ? draw_floats(draw, out) : NULL,
+	                      .weight = draw_floats(draw, in * out)};
+	linear.stride = linear.layout == ATTN_OUT_IN ? in : out;
+	return linear;
+}
+
+/* A self-attention layer; every fifth is wide enough for several panels of columns. */
+static attn_layer draw_layer(struct draw *draw)
+{
+	size_t kv_heads = draw_size(draw, 1, 3), heads = kv_heads * draw_size(draw, 1, 2);
+	size_t width = draw_chance(draw, 20) ? 64 : draw_size(draw, 1, 20);
+	size_t value_width = draw_chance(draw, 50) ? width : draw_size(draw, 1, 20);
+	size_t embedding = draw_chance(draw, 20) ? draw_size(draw, 250, 600) : draw_size(draw, 1, 70);
+	return (attn_layer){
+	    .query = draw_linear(draw, embedding, heads * width),
+	    .key = draw_linear(draw, embedding, kv_heads * width),
+	    .value = draw_linear(draw, embedding, kv_heads * value_width),
+	    .output = draw_linear(draw, heads * value_width, embedding),
+	    .heads = heads,
+	    .kv_heads = kv_heads,
+	    .head_width = width,
+	    .value_width = value_width,
+	};
+}
+
+static attn_layer_sequence layer_sequence(struct draw *draw, const attn_layer *layer, const float *x,
+                                          size_t length)
+{
+	return (attn_layer_sequence){
+	    .query = x,
+	    .key = x,
+	    .value = x,
+	    .output = draw_floats(draw, length * layer->output.out),
+	    .attend = {.key_length = length,
+	               .weights =
+	                   draw_chance(draw, 50) ? draw_floats(draw, layer->heads * length * length) : NULL},
+	};
+}
+
+static void check_layer(attn_kernels *kernels, struct fixture *fixture)
+{
+	static const size_t BATCHES[] = {1, 2, 9, MOST};
+	struct draw *draw = &fixture->draw;
+	attn_layer layer = draw_layer(draw);
+	attn_options options = attn_options_default(layer.head_width);
+	size_t length = draw_size(draw, 1, 25), numbers = length * layer.query.in;
+	const float *x = draw_floats(draw, numbers), *mates = draw_floats(draw, 3 * numbers);
+	attn_layer_sequence alone = layer_sequence(draw, &layer, x, length), batch[MOST];
+	ck_assert_int_eq(
+	    attn_layer_run(kernels, &fixture->serial, &layer, length, length, &options, &alone, 1), ATTN_OK);
+	for (size_t b = 0; b < sizeof(BATCHES) / sizeof(BATCHES[0]); b++) {
+		size_t slot = draw_size(draw, 0, BATCHES[b] - 1);
+		for (size_t i = 0; i < BATCHES[b]; i++)
+			batch[i] =
+			    layer_sequence(draw, &layer, i == slot ? x : mates + i % 3 * numbers, length);
+		ck_assert_int_eq(attn_layer_run(kernels, &fixture->threads.executor, &layer, length, length,
+		                                &options, batch, BATCHES[b]),
+		                 ATTN_OK);
+		same_bits(alone.output, batch[slot].output, length * layer.output.out, "outputs");
+		same_bits(alone.attend.weights, batch[slot].attend.weights, layer.heads * length * length,
+		          "weights");
+	}
+}
+
+static void check_layers(attn_kernels *kernels, uint64_t seed, size_t cases)
+{
+	struct fixture fixture;
+	fixture_init(&fixture, seed);
+	attn_arena_mark empty = attn_arena_here(fixture.draw.arena);
+	for (size_t i = 0; i < cases; i++) {
+		check_layer(kernels, &fixture);
+		attn_arena_rewind(fixture.draw.arena, empty);
+	}
+	fixture_close(&fixture);
+}
+
+static size_t cases_for(const attn_kernels *kernels)
+{
+	return strcmp(attn_kernels_name(kernels), "reference") == 0 ? 15 : 60;
+}
+
+static void a_layer_does_not_depend_on_batch_mates_slot_threads_or_outputs(attn_kernels *kernels)
+{
+	check_layers(kernels, 12, cases_for(kernels));
+}
+ON_EACH_SET(a_layer_does_not_depend_on_batch_mates_slot_threads_or_outputs)
+
+static void a_layer_without_stacking_does_not_depend_on_its_call_either(attn_kernels *kernels)
+{
+	kernels->gemm_rows = NULL;
+	check_layers(kernels, 13, cases_for(kernels));
+}
+ON_EACH_SET(a_layer_without_stacking_does_not_depend_on_its_call_either)
+
+/* The set as a start leaves it, which may have been told not to stack. */
+static void a_checked_set_does_not_depend_on_its_call(attn_kernels *kernels)
+{
+	attn_error err;
+	ck_assert_int_eq(attn_kernels_self_check(kernels, 1, &err), ATTN_OK);
+	check_layers(kernels, 14, cases_for(kernels) / 2);
+}
+ON_EACH_SET(a_checked_set_does_not_depend_on_its_call)
+
+/* ---- failures */
+
+static attn_status fail_third(attn_executor *self, size_t tiles, attn_tile_fn *run, void *arg)
+{
+	for (size_t tile = 0; tile < tiles; tile++) {
+		if (tile == 2)
+			return ATTN_CANCELLED;
+		run(arg, tile, self->scratch);
+	}
+	return ATTN_OK;
+}
+
+static void what_the_executor_returned_is_returned_and_scratch_given_back(attn_kernels *kernels)
+{
+	struct draw draw = {.state = 15, .arena = attn_arena_new(0)};
+	attn_arena *scratch = attn_arena_new(0);
+	attn_executor executor = {fail_third, scratch};
+	attn_layer layer = draw_layer(&draw);
+	attn_options options = attn_options_default(layer.head_width);
+	const float *x = draw_floats(&draw, 5 * layer.query.in);
+	attn_layer_sequence sequences[2] = {layer_sequence(&draw, &layer, x, 5),
+	                                    layer_sequence(&draw, &layer, x, 5)};
+	attn_arena_mark before = attn_arena_here(scratch);
+	ck_assert_int_eq(attn_layer_run(kernels, &executor, &layer, 5, 5, &options, sequences, 2),
+	                 ATTN_CANCELLED);
+	attn_arena_mark after = attn_arena_here(scratch);
+	ck_assert(after.chunk == before.chunk && after.used == before.used);
+	attn_arena_free(scratch);
+	attn_arena_free(draw.arena);
+}
+ON_EACH_SET(what_the_executor_returned_is_returned_and_scratch_given_back)
+
+SUITE_MAIN("invariance", EACH_SET(attention_does_not_depend_on_batch_mates_slot_threads_or_outputs),
+           EACH_SET(a_layer_does_not_depend_on_batch_mates_slot_threads_or_outputs),
+           EACH_SET(a_layer_without_stacking_does_not_depend_on_its_call_either),
+           EACH_SET(a_checked_set_does_not_depend_on_its_call),
+           EACH_SET(what_the_executor_returned_is_returned_and_scratch_given_back))
