@@ -25,7 +25,7 @@
 enum exchange_state {
 	EXCHANGE_READS,    /* the body is kept */
 	EXCHANGE_DISCARDS, /* the body is not wanted; answered when it has ended */
-	EXCHANGE_WAITS,    /* suspended; the job is in the pipeline */
+	EXCHANGE_WAITS,    /* the job is in the pipeline */
 	EXCHANGE_ANSWERS,  /* the answer is known: problem, or job */
 	EXCHANGE_GONE,     /* the client is */
 };
@@ -48,6 +48,7 @@ struct exchange {
 	/* the answer */
 	struct problem problem;
 	struct job *job; /* WAITS: the pipeline's; ANSWERS: ours, or NULL */
+	bool suspended;  /* from the second call without data on; with it a watch for the client going */
 	struct disconnect *watch;
 };
 
@@ -238,7 +239,9 @@ static struct job *make_job(struct exchange *exchange, uint64_t now)
 	return job;
 }
 
-/* The body is whole: hands a job to the pipeline and suspends, or answers why not. */
+/* The body is whole: hands a job to the pipeline, or answers why not. The connection is suspended when the
+ * handler is called again, which is at once: suspended in this call, microhttpd would think after resumption
+ * that it was still reading the request, and close a connection whose client has stopped sending. */
 static enum MHD_Result submit(struct exchange *exchange)
 {
 	struct http_context *context = exchange->context;
@@ -261,8 +264,15 @@ static enum MHD_Result submit(struct exchange *exchange)
 	exchange->job = job;
 	exchange->state = EXCHANGE_WAITS;
 	connection_enter(&context->connections, exchange->connection, CONNECTION_WAITING, exchange->deadline);
+	return MHD_YES;
+}
+
+static enum MHD_Result suspend(struct exchange *exchange)
+{
+	exchange->suspended = true;
 	MHD_suspend_connection(exchange->handle);
-	exchange->watch = disconnect_watch(context->loop, exchange->connection->fd, on_disconnect, exchange);
+	exchange->watch =
+	    disconnect_watch(exchange->context->loop, exchange->connection->fd, on_disconnect, exchange);
 	return MHD_YES;
 }
 
@@ -380,6 +390,7 @@ enum MHD_Result exchange_handle(void *context, struct MHD_Connection *connection
 	case EXCHANGE_ANSWERS:
 		return answer(exchange, false);
 	case EXCHANGE_WAITS:
+		return suspend(exchange);
 	case EXCHANGE_GONE:
 		break;
 	}
@@ -395,7 +406,8 @@ void exchange_completed(void *context, struct MHD_Connection *connection, void *
 	(void)how;
 	if (!exchange)
 		return;
-	assert(exchange->state != EXCHANGE_WAITS);
+	if (exchange->state == EXCHANGE_WAITS)
+		cut(exchange);
 	if (exchange->job)
 		job_free(exchange->job);
 	upload_clear(&exchange->upload, http->budget);
