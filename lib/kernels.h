@@ -56,7 +56,7 @@ size_t attn_kernels_row_tile(const attn_kernels *kernels, size_t n, size_t k);
 
 void attn_kernels_fill_reference(attn_kernels *kernels);
 void attn_kernels_fill_blas(attn_kernels *kernels);
-/* Puts the kernels of kernels_avx2.c in place; nothing where the CPU lacks AVX2 or FMA. */
-void attn_kernels_fill_avx2(attn_kernels *kernels);
+/* Puts the kernels of kernels_avx2.c in place; false, and nothing, where the CPU lacks AVX2 or FMA. */
+bool attn_kernels_fill_avx2(attn_kernels *kernels);
 
 #endif

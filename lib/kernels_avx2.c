@@ -15,6 +15,12 @@
 #define STRIP ((size_t)16)  /* columns of B side by side, two vectors */
 #define DEPTH ((size_t)256) /* rows of a packed strip: strip and rows of A stay in L1 */
 
+/* What one block of depth does to C. */
+struct step {
+	bool add;    /* to what earlier blocks left there */
+	float alpha; /* of the last block; 1 before it */
+};
+
 /* Packs columns of B [k, n] into strip [depth, STRIP], missing columns as zeros. */
 AVX2 static void pack_plain(float *strip, const float *b, size_t ldb, size_t depth, size_t columns)
 {
@@ -69,16 +75,17 @@ AVX2 static void pack_transposed(float *strip, const float *b, size_t ldb, size_
 			strip[p * STRIP + j] = b[j * ldb + p];
 }
 
-/* C [rows, STRIP] = or += A [rows, depth] * strip. Each element is one chain of fused multiply-adds in the
- * order of depth, whatever rows is: this is what keeps the bits of a row its own. */
+/* C [rows, STRIP] = alpha * ([C +] A [rows, depth] * strip). Each element is one chain of fused multiply-adds
+ * in the order of depth, whatever rows is: this is what keeps the bits of a row its own. */
 AVX2_INLINE void tile_rows(const size_t rows, const struct attn_gemm *g, const float *a, size_t depth,
-                           const float *strip, float *c, size_t ldc, bool add)
+                           const float *strip, float *c, size_t ldc, struct step step)
 {
+	const __m256 alpha = _mm256_set1_ps(step.alpha);
 	__m256 left[TILE_ROWS], right[TILE_ROWS];
 #pragma GCC unroll 6
 	for (size_t r = 0; r < rows; r++) {
-		left[r] = add ? _mm256_loadu_ps(c + r * ldc) : _mm256_setzero_ps();
-		right[r] = add ? _mm256_loadu_ps(c + r * ldc + 8) : _mm256_setzero_ps();
+		left[r] = step.add ? _mm256_loadu_ps(c + r * ldc) : _mm256_setzero_ps();
+		right[r] = step.add ? _mm256_loadu_ps(c + r * ldc + 8) : _mm256_setzero_ps();
 	}
 	for (size_t p = 0; p < depth; p++) {
 		const __m256 b0 = _mm256_load_ps(strip + p * STRIP),
@@ -92,44 +99,44 @@ AVX2_INLINE void tile_rows(const size_t rows, const struct attn_gemm *g, const f
 	}
 #pragma GCC unroll 6
 	for (size_t r = 0; r < rows; r++) {
-		_mm256_storeu_ps(c + r * ldc, left[r]);
-		_mm256_storeu_ps(c + r * ldc + 8, right[r]);
+		_mm256_storeu_ps(c + r * ldc, _mm256_mul_ps(alpha, left[r]));
+		_mm256_storeu_ps(c + r * ldc + 8, _mm256_mul_ps(alpha, right[r]));
 	}
 }
 
 AVX2 static void tile(size_t rows, const struct attn_gemm *g, const float *a, size_t depth,
-                      const float *strip, float *c, size_t ldc, bool add)
+                      const float *strip, float *c, size_t ldc, struct step step)
 {
 	switch (rows) {
 	case 1:
-		tile_rows(1, g, a, depth, strip, c, ldc, add);
+		tile_rows(1, g, a, depth, strip, c, ldc, step);
 		break;
 	case 2:
-		tile_rows(2, g, a, depth, strip, c, ldc, add);
+		tile_rows(2, g, a, depth, strip, c, ldc, step);
 		break;
 	case 3:
-		tile_rows(3, g, a, depth, strip, c, ldc, add);
+		tile_rows(3, g, a, depth, strip, c, ldc, step);
 		break;
 	case 4:
-		tile_rows(4, g, a, depth, strip, c, ldc, add);
+		tile_rows(4, g, a, depth, strip, c, ldc, step);
 		break;
 	case 5:
-		tile_rows(5, g, a, depth, strip, c, ldc, add);
+		tile_rows(5, g, a, depth, strip, c, ldc, step);
 		break;
 	default:
-		tile_rows(TILE_ROWS, g, a, depth, strip, c, ldc, add);
+		tile_rows(TILE_ROWS, g, a, depth, strip, c, ldc, step);
 		break;
 	}
 }
 
 /* A tile at the right edge goes by way of a whole one. */
 static void tile_edge(size_t rows, const struct attn_gemm *g, const float *a, size_t depth,
-                      const float *strip, float *c, size_t columns, bool add)
+                      const float *strip, float *c, size_t columns, struct step step)
 {
 	float whole[TILE_ROWS * STRIP] = {0};
-	for (size_t r = 0; add && r < rows; r++)
+	for (size_t r = 0; step.add && r < rows; r++)
 		memcpy(whole + r * STRIP, c + r * g->ldc, columns * sizeof(float));
-	tile(rows, g, a, depth, strip, whole, STRIP, add);
+	tile(rows, g, a, depth, strip, whole, STRIP, step);
 	for (size_t r = 0; r < rows; r++)
 		memcpy(c + r * g->ldc, whole + r * STRIP, columns * sizeof(float));
 }
@@ -137,18 +144,19 @@ static void tile_edge(size_t rows, const struct attn_gemm *g, const float *a, si
 static void strip_rows(const struct attn_gemm *g, const float *strip, size_t column, size_t columns,
                        size_t from, size_t depth)
 {
+	const struct step step = {.add = from > 0, .alpha = from + depth == g->k ? g->alpha : 1};
 	for (size_t i = 0; i < g->m; i += TILE_ROWS) {
 		size_t rows = g->m - i < TILE_ROWS ? g->m - i : TILE_ROWS;
 		const float *a = g->a + i * g->lda + from;
 		float *c = g->c + i * g->ldc + column;
 		if (columns == STRIP)
-			tile(rows, g, a, depth, strip, c, g->ldc, from > 0);
+			tile(rows, g, a, depth, strip, c, g->ldc, step);
 		else
-			tile_edge(rows, g, a, depth, strip, c, columns, from > 0);
+			tile_edge(rows, g, a, depth, strip, c, columns, step);
 	}
 }
 
-static void gemm_rows(const struct attn_gemm *g)
+static void gemm(const struct attn_gemm *g)
 {
 	alignas(64) float strip[DEPTH * STRIP];
 	for (size_t column = 0; column < g->n; column += STRIP) {
@@ -174,21 +182,25 @@ AVX2 static double row_exp(float *row, size_t n, float max)
 	return attn_rows_exp(row, n, max);
 }
 
-void attn_kernels_fill_avx2(attn_kernels *kernels)
+bool attn_kernels_fill_avx2(attn_kernels *kernels)
 {
 	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-		return;
-	kernels->gemm_rows = gemm_rows;
+		return false;
+	kernels->gemm = gemm;
+	kernels->gemm_rows = gemm;
 	kernels->row_tile = 1;
+	kernels->small_product = 0;
 	kernels->row_max = row_max;
 	kernels->row_exp = row_exp;
+	return true;
 }
 
 #else
 
-void attn_kernels_fill_avx2(attn_kernels *kernels)
+bool attn_kernels_fill_avx2(attn_kernels *kernels)
 {
 	(void)kernels;
+	return false;
 }
 
 #endif

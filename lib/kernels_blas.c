@@ -49,15 +49,23 @@ static bool core_keeps_rows_apart(const char *core)
 	return false;
 }
 
+/* A flavour of OpenBLAS without threads of its own hands out its work buffers without a lock: two threads in
+ * sgemm at a time share one and get wrong products (seen on Debian's 0.3.21 serial flavour). Such a flavour
+ * is not called at all. */
 void attn_kernels_fill_blas(attn_kernels *kernels)
 {
-	if (openblas_get_parallel() != OPENBLAS_SEQUENTIAL)
-		openblas_set_num_threads(1);
-	*kernels = (attn_kernels){.gemm = gemm, .row_max = row_max, .row_exp = row_exp};
-	attn_kernels_fill_avx2(kernels);
+	attn_kernels_fill_reference(kernels);
+	kernels->row_max = row_max;
+	kernels->row_exp = row_exp;
+	bool avx2 = attn_kernels_fill_avx2(kernels);
+	if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL)
+		return;
+	openblas_set_num_threads(1);
+	kernels->gemm = gemm;
 	if (core_keeps_rows_apart(attn_blas_core())) {
 		kernels->gemm_rows = gemm;
-		kernels->row_tile = 1;
 		kernels->small_product = 1000000;
+	} else if (!avx2) {
+		kernels->gemm_rows = NULL;
 	}
 }

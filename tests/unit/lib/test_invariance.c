@@ -203,6 +203,53 @@ static void a_checked_set_does_not_depend_on_its_call(attn_kernels *kernels)
 }
 ON_EACH_SET(a_checked_set_does_not_depend_on_its_call)
 
+/* ---- kernels called by several threads at a time */
+
+struct crowd {
+	const attn_kernels *kernels;
+	struct attn_gemm gemm;
+	const float *wanted; /* [m, n] */
+};
+
+static attn_status crowd_tile(void *arg, size_t tile, attn_arena *scratch)
+{
+	const struct crowd *crowd = arg;
+	struct attn_gemm gemm = crowd->gemm;
+	(void)tile;
+	gemm.c = attn_arena_floats(scratch, gemm.m * gemm.n);
+	if (gemm.c == NULL)
+		return ATTN_MEMORY;
+	crowd->kernels->gemm(&gemm);
+	bool same = memcmp(gemm.c, crowd->wanted, gemm.m * gemm.n * sizeof(float)) == 0;
+	return same ? ATTN_OK : ATTN_SELF_CHECK;
+}
+
+static void products_of_several_threads_do_not_disturb_each_other(attn_kernels *kernels)
+{
+	enum { M = 17, N = 70, K = 65 };
+	struct fixture fixture;
+	fixture_init(&fixture, 16);
+	float wanted[M * N];
+	struct crowd crowd = {kernels,
+	                      {.m = M,
+	                       .n = N,
+	                       .k = K,
+	                       .alpha = 1,
+	                       .a = draw_floats(&fixture.draw, M * K),
+	                       .lda = K,
+	                       .b = draw_floats(&fixture.draw, K * N),
+	                       .ldb = N,
+	                       .c = wanted,
+	                       .ldc = N},
+	                      wanted};
+	kernels->gemm(&crowd.gemm);
+	attn_executor *threads = &fixture.threads.executor;
+	size_t tiles = strcmp(attn_kernels_name(kernels), "reference") == 0 ? 1000 : 50000;
+	ck_assert_int_eq(threads->parallel_for(threads, tiles, crowd_tile, &crowd), ATTN_OK);
+	fixture_close(&fixture);
+}
+ON_EACH_SET(products_of_several_threads_do_not_disturb_each_other)
+
 /* ---- failures */
 
 static attn_status fail_third(attn_executor *self, size_t tiles, attn_tile_fn *run, void *arg)
@@ -239,4 +286,5 @@ SUITE_MAIN("invariance", EACH_SET(attention_does_not_depend_on_batch_mates_slot_
            EACH_SET(a_layer_does_not_depend_on_batch_mates_slot_threads_or_outputs),
            EACH_SET(a_layer_without_stacking_does_not_depend_on_its_call_either),
            EACH_SET(a_checked_set_does_not_depend_on_its_call),
+           EACH_SET(products_of_several_threads_do_not_disturb_each_other),
            EACH_SET(what_the_executor_returned_is_returned_and_scratch_given_back))
