@@ -17,7 +17,7 @@ def test_the_demonstration_shows_the_textbook_answer_and_stops_its_daemon():
     done = subprocess.run([sys.executable, "clients/demo.py", "--daemon", BINARY], cwd=ROOT, capture_output=True, text=True,
                           timeout=60 * SLOW)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "[1.374392  1.739156  2.103920]" in done.stdout
+    assert "[1.374390  1.739160  2.103920]" in done.stdout
     shown = [[float(x) for x in re.findall(r"0\.\d\d", line)] for line in done.stdout.splitlines() if "  query " in line]
     assert shown == [[round(w, 2) for w in row] for row in WEIGHTS]
     assert done.stdout.rstrip().endswith("The daemon has stopped.")
