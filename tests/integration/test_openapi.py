@@ -81,10 +81,18 @@ def test_each_path_allows_the_methods_described(embedded, path):
 @pytest.mark.parametrize("path,schema", [("/v1/attention", "AttentionRequest"),
                                          ("/v1/models/tiny-mha/attention", "ModelAttentionRequest")])
 def test_each_field_described_is_known_to_the_daemon(embedded, path, schema):
-    for field in [*SCHEMAS[schema]["properties"], *SCHEMAS["Options"]["properties"]]:
+    for field in {*SCHEMAS[schema]["properties"], *SCHEMAS["Options"]["properties"]}:
         reply = embedded.post(path, {field: None})
         assert reply.status == 400 and reply.json["code"] != "unknown-field", (field, reply)
     assert embedded.post(path, {"no_such_field": 1}).json["code"] == "unknown-field"
+
+
+def test_each_field_the_daemon_knows_is_described():
+    source = (ROOT / "server/codec/attention_fields.c").read_text()
+    known = re.findall(r'\{"(\w+)", (?:EVERYWHERE|ON_TENSORS|ON_MODEL),', source)
+    described = {name for part in ("Options", "AttentionRequest", "ModelAttentionRequest")
+                 for name in SCHEMAS[part]["properties"]}
+    assert len(known) > 15 and set(known) == described
 
 
 def test_the_codes_described_are_those_of_the_daemon():

@@ -63,3 +63,13 @@ def test_what_a_document_points_at_is_there(path):
         assert (ROOT / path).parent.joinpath(target).exists(), target
     for named in re.findall(r"`((?:lib|server|tests|clients|config|doc|systemd)/[\w./-]+)`", text):
         assert (ROOT / named).exists(), named
+
+
+def test_the_functions_of_a_requests_path_are_there():
+    text = (ROOT / "doc/ARCHITECTURE.md").read_text()
+    path = text[text.index("## A request's path"):text.index("## Memory and admission")]
+    sources = "\n".join(file.read_text() for folder in ("lib", "server") for file in (ROOT / folder).rglob("*.[ch]"))
+    named = set(re.findall(r"`([a-z_]+)`", path))
+    assert len(named) > 40
+    gone = [name for name in named if not re.search(rf"(?m)^\w.*\b{name}\(", sources)]
+    assert not gone
