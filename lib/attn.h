@@ -27,17 +27,17 @@ extern "C" {
 /* ------------------------------------------------------------------ status */
 
 /* X(NAME, text): every way a call of this library can end. */
-#define ATTN_STATUS_MAP(X)                                        \
-	X(OK, "success")                                          \
-	X(INVALID, "invalid argument")                            \
-	X(OVERFLOW, "a product of dimensions is too large")       \
-	X(MEMORY, "out of memory")                                \
-	X(CANCELLED, "cancelled")                                 \
-	X(FILE, "a file cannot be read")                          \
-	X(FORMAT, "a file is not in the format it should have")   \
-	X(CONFIG, "a model configuration is not usable")          \
-	X(TENSOR, "a tensor is missing or has the wrong shape")   \
-	X(UNSUPPORTED, "not supported")                           \
+#define ATTN_STATUS_MAP(X)                                                                                   \
+	X(OK, "success")                                                                                     \
+	X(INVALID, "invalid argument")                                                                       \
+	X(OVERFLOW, "a product of dimensions is too large")                                                  \
+	X(MEMORY, "out of memory")                                                                           \
+	X(CANCELLED, "cancelled")                                                                            \
+	X(FILE, "a file cannot be read")                                                                     \
+	X(FORMAT, "a file is not in the format it should have")                                              \
+	X(CONFIG, "a model configuration is not usable")                                                     \
+	X(TENSOR, "a tensor is missing or has the wrong shape")                                              \
+	X(UNSUPPORTED, "not supported")                                                                      \
 	X(SELF_CHECK, "the kernels disagree with the reference")
 
 typedef enum attn_status {
@@ -73,7 +73,8 @@ typedef struct attn_arena_mark {
 	size_t used;
 } attn_arena_mark;
 
-/* keep: bytes kept for reuse after a rewind to empty; what is over goes back to the system. NULL: no memory. */
+/* keep: bytes kept for reuse after a rewind to empty; what is over goes back to the system. NULL: no memory.
+ */
 attn_arena *attn_arena_new(size_t keep);
 void attn_arena_free(attn_arena *arena);
 /* NULL when the system refuses; 0 bytes give a valid pointer. */
@@ -223,11 +224,12 @@ typedef struct attn_layer {
 
 /* One sequence through a layer. */
 typedef struct attn_layer_sequence {
-	const float *query;   /* [queries, layer->query.in] */
-	const float *key;     /* [keys, layer->key.in]; may be the same pointer as query */
-	const float *value;   /* [keys, layer->value.in]; likewise */
-	float *output;        /* [queries, layer->output.out] */
-	attn_sequence attend; /* key_length, causal_offset, mask, bias, weights, mean_weights; the rest is ignored */
+	const float *query; /* [queries, layer->query.in] */
+	const float *key;   /* [keys, layer->key.in]; may be the same pointer as query */
+	const float *value; /* [keys, layer->value.in]; likewise */
+	float *output;      /* [queries, layer->output.out] */
+	attn_sequence
+	    attend; /* key_length, causal_offset, mask, bias, weights, mean_weights; the rest is ignored */
 } attn_layer_sequence;
 
 /* Fills heads, kv_heads and widths of the shape from the layer; false when the parts of the layer do not fit
@@ -304,10 +306,10 @@ typedef struct attn_model attn_model;
 typedef enum attn_layer_kind { ATTN_SELF, ATTN_CROSS } attn_layer_kind;
 
 typedef struct attn_model_info {
-	const char *architecture; /* model_type of config.json */
-	size_t layers;            /* attention layers, numbered from 0 */
-	size_t heads, kv_heads;   /* of layer 0 */
-	size_t width;             /* of query embeddings */
+	const char *architecture;      /* model_type of config.json */
+	size_t layers;                 /* attention layers, numbered from 0 */
+	size_t heads, kv_heads;        /* of layer 0 */
+	size_t width;                  /* of query embeddings */
 	size_t key_width, value_width; /* of key and value embeddings */
 	size_t output_width;
 	size_t parameters; /* numbers in the weights */

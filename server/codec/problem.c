@@ -116,7 +116,7 @@ static size_t append_escaped(char *out, const char *text)
 			out[length++] = '\\';
 			out[length++] = *text;
 		} else if (byte < 0x20 || byte == 0x7F) {
-			length += (size_t)sprintf(out + length, "\\u%04x", byte);
+			length += (size_t)snprintf(out + length, sizeof("\\u0000"), "\\u%04x", byte);
 		} else {
 			memcpy(out + length, text, bytes);
 			length += bytes;
@@ -141,8 +141,8 @@ size_t problem_to_json(const struct problem *problem, char *out, size_t size)
 	                     "\"code\":\"%s\",\"detail\":\"",
 	                     code, problem_title(problem->code), problem_status(problem->code), code);
 	length += append_escaped(out + length, problem->detail);
-	length += (size_t)sprintf(out + length, "\",\"pointer\":\"");
+	length += (size_t)snprintf(out + length, size - length, "\",\"pointer\":\"");
 	length += append_escaped(out + length, problem->pointer);
-	length += (size_t)sprintf(out + length, "\"}\n");
+	length += (size_t)snprintf(out + length, size - length, "\"}\n");
 	return length;
 }

@@ -28,6 +28,7 @@ attn_status registry_load(const char *directory, struct registry **out, attn_err
 void registry_free(struct registry *registry);
 size_t registry_count(const struct registry *registry);
 struct model_instance *registry_at(const struct registry *registry, size_t index); /* not retained */
-struct model_instance *registry_find(const struct registry *registry, const char *name); /* not retained; NULL */
+struct model_instance *registry_find(const struct registry *registry,
+                                     const char *name); /* not retained; NULL */
 
 #endif

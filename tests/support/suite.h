@@ -21,11 +21,11 @@
 
 int suite_run(const char *name, const TTest *const *tests, size_t count);
 
-#define SUITE_MAIN(name, ...)                                                              \
-	int main(void)                                                                     \
-	{                                                                                  \
-		const TTest *const tests[] = {__VA_ARGS__};                                \
-		return suite_run((name), tests, sizeof(tests) / sizeof(tests[0]));         \
+#define SUITE_MAIN(name, ...)                                                                                \
+	int main(void)                                                                                       \
+	{                                                                                                    \
+		const TTest *const tests[] = {__VA_ARGS__};                                                  \
+		return suite_run((name), tests, sizeof(tests) / sizeof(tests[0]));                           \
 	}
 
 #endif
