@@ -2,6 +2,7 @@
 import json
 import os
 import resource
+import signal
 import socket
 import time
 
@@ -207,6 +208,7 @@ def _quietly_serves(daemon):
 @pytest.mark.parametrize("threshold", [30_000, 300_000, 2_000_000])
 def test_a_refused_allocation_is_a_500_and_no_more(start, threshold):
     poor = start("--workers", 1, env={"LD_PRELOAD": PRELOAD, "FAILMALLOC_OVER": str(threshold)})
+    poor.process.send_signal(signal.SIGUSR1)
     seen = set()
     for length in (10, 100, 300, 700):
         reply = poor.post("/v1/attention", body_of(length, 16))

@@ -1,8 +1,10 @@
 /*
- * preload_failmalloc.c - a system that refuses memory, for LD_PRELOAD: every allocation of more than
- * FAILMALLOC_OVER bytes fails with ENOMEM; smaller ones are the C library's.
+ * preload_failmalloc.c - a system that refuses memory, for LD_PRELOAD: from the signal SIGUSR1 on, every
+ * allocation of more than FAILMALLOC_OVER bytes fails with ENOMEM; smaller ones are the C library's.
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,16 +16,24 @@ extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
 static size_t limit;
+static atomic_bool armed;
+
+static void arm(int signal)
+{
+	(void)signal;
+	atomic_store(&armed, true);
+}
 
 __attribute__((constructor)) static void read_limit(void)
 {
 	const char *text = getenv("FAILMALLOC_OVER");
-	limit = text ? strtoull(text, NULL, 10) : 0;
+	limit = text ? strtoull(text, NULL, 10) : SIZE_MAX;
+	signal(SIGUSR1, arm);
 }
 
 static bool refused(size_t bytes)
 {
-	if (limit == 0 || bytes <= limit)
+	if (!atomic_load(&armed) || bytes <= limit)
 		return false;
 	errno = ENOMEM;
 	return true;
