@@ -72,11 +72,16 @@ static void arm(struct listener *listener)
 
 static void pump(struct listener *listener)
 {
+	const struct connections *connections = &listener->context->connections;
 	expire(listener->context);
+	bool full = connections->count == connections->limit;
 	MHD_run(listener->daemon);
 	if (listener->changed)
 		listener->changed(listener->changed_arg);
 	arm(listener);
+	/* At its limit microhttpd stops watching the listening socket, and watches it again only when next run. */
+	if (full && connections->count < connections->limit)
+		listener_kick(listener);
 }
 
 static void on_timer(uv_timer_t *timer)

@@ -13,25 +13,21 @@ ROUNDS = int(os.environ.get("ATTND_DRAIN_ROUNDS", "5"))
 
 @pytest.mark.parametrize("round", range(ROUNDS))
 def test_sigterm_answers_all_20_in_flight(start, round):
-    one = start("--workers", 2)
-    socks = [one.connect(60) for _ in range(20)]
-    for n, sock in enumerate(socks):
-        body = body_of(60 + n % 3, 8, n).encode()
-        sock.sendall(raw.post_head("/v1/attention", len(body)) + body)
-    one.wait_until(lambda: _admitted(one, 20), what="twenty admitted")
+    one = start("--workers", 1)
+    bodies = [heavy(2000, 8).encode()] + [body_of(20 + n % 3, 8, n).encode() for n in range(19)]
+    socks = []
+    for body in bodies:
+        socks.append(one.connect(60))
+        socks[-1].sendall(raw.post_head("/v1/attention", len(body)) + body)
+        if len(socks) == 1:
+            one.wait_until(lambda: one.metric("attnd_batch_sequences_count") == 1, what="a call begun")
+    one.wait_until(lambda: one.metric("attnd_queue_depth") == 19, what="nineteen waiting")
     one.terminate()
     for n, sock in enumerate(socks):
         reply = raw.Stream(sock).reply()
         assert reply is not None and reply[0] == 200, (round, n, reply)
         sock.close()
     assert one.wait() == 0
-
-
-def _admitted(daemon, count):
-    """true once that many requests were read: in flight or answered."""
-    text = daemon.get("/metrics").body.decode().splitlines()
-    return sum(float(x.rsplit(" ", 1)[1]) for x in text
-               if x.startswith(("attnd_requests_inflight", 'attnd_requests_total{operation="attention"'))) >= count
 
 
 def test_while_draining_health_and_new_requests_get_503(start):

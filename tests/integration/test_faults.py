@@ -205,7 +205,7 @@ def _quietly_serves(daemon):
 
 @pytest.mark.skipif(not os.path.exists(PRELOAD), reason="needs the failing allocator, built by make check")
 @pytest.mark.skipif(bool(os.environ.get("ATTND_NO_PRELOAD")), reason="sanitizers bring their own allocator")
-@pytest.mark.parametrize("threshold", [30_000, 300_000, 2_000_000])
+@pytest.mark.parametrize("threshold", [150_000, 400_000, 2_000_000])
 def test_a_refused_allocation_is_a_500_and_no_more(start, threshold):
     poor = start("--workers", 1, env={"LD_PRELOAD": PRELOAD, "FAILMALLOC_OVER": str(threshold)})
     poor.process.send_signal(signal.SIGUSR1)
