@@ -347,7 +347,6 @@ static void note_call(struct job *const *jobs, const struct slice *slice)
 		if (jobs[i]->batch_sequences < slice->count)
 			jobs[i]->batch_sequences = slice->count;
 	}
-	metrics_batch(slice->count, slice->count * jobs[slice->first_job]->length);
 }
 
 /* All sequences of the jobs in as few calls as the most allows. */
@@ -365,6 +364,7 @@ static attn_status compute_together(struct job *const *jobs, size_t count, const
 	attn_status status = ATTN_OK;
 	for (size_t done = 0; done < total && status == ATTN_OK; done += slice.count) {
 		slice_fill(&slice, &at);
+		metrics_batch(slice.count, slice.count * jobs[slice.first_job]->length);
 		status = slice_run(&slice, like, means);
 		if (status == ATTN_OK)
 			note_call(jobs, &slice);
