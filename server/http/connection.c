@@ -42,6 +42,7 @@ void connection_close(struct connections *connections, struct connection *connec
 	if (connection->next)
 		connection->next->previous = connection->previous;
 	connections->count--;
+	connections->ended++;
 	free(connection);
 }
 

@@ -35,6 +35,7 @@ struct connections {
 	struct deadlines deadlines;
 	struct connection *first;
 	size_t count, limit;
+	uint64_t ended; /* how many have been closed so far */
 };
 
 /* Room for the deadlines of `limit` connections; false when the system refuses memory. */

@@ -70,17 +70,19 @@ static void arm(struct listener *listener)
 		uv_timer_start(&listener->timer, on_timer, wait, 0);
 }
 
+/* Where connections ended, microhttpd may have room again and listens from its next run on, which nothing
+ * else would bring about. */
 static void pump(struct listener *listener)
 {
 	const struct connections *connections = &listener->context->connections;
 	expire(listener->context);
-	bool full = connections->count == connections->limit;
+	uint64_t ended = connections->ended;
 	MHD_run(listener->daemon);
 	if (listener->changed)
 		listener->changed(listener->changed_arg);
-	arm(listener);
-	/* At its limit microhttpd stops watching the listening socket, and watches it again only when next run. */
-	if (full && connections->count < connections->limit)
+	if (connections->ended == ended)
+		arm(listener);
+	else
 		listener_kick(listener);
 }
 
