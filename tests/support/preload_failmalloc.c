@@ -46,7 +46,9 @@ void *malloc(size_t bytes)
 
 void *calloc(size_t count, size_t size)
 {
-	return size && refused(count > SIZE_MAX / size ? SIZE_MAX : count * size) ? NULL : __libc_calloc(count, size);
+	return size && refused(count > SIZE_MAX / size ? SIZE_MAX : count * size)
+	           ? NULL
+	           : __libc_calloc(count, size);
 }
 
 void *realloc(void *block, size_t bytes)

@@ -214,10 +214,12 @@ START_TEST(a_job_over_the_caps_runs_as_several_calls_with_the_same_reply)
 	static const char *const bodies[] = {
 	    "{\"query\":" FIVE ",\"heads\":2}",
 	    "{\"query\":" FIVE ",\"weights\":\"mean\",\"heads\":2,\"key_lengths\":[3,2,1,0,3]}",
-	    "{\"query\":" FIVE ",\"mask\":[[[[true,true,false]]],[[[true,true,true]]],[[[false,true,false]]],"
-	    "[[[true,false,true]]],[[[true,true,true]]]]}",
-	    "{\"query\":{\"shape\":[5,1,3,2],\"data\":[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,"
-	    "1,2,3]}}",
+	    ("{\"query\":" FIVE
+	     ",\"mask\":[[[[true,true,false]]],[[[true,true,true]]],[[[false,true,false]]],"
+	     "[[[true,false,true]]],[[[true,true,true]]]]}"),
+	    ("{\"query\":{\"shape\":[5,1,3,2],\"data\":[1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,"
+	     "9,"
+	     "1,2,3]}}"),
 	};
 	start(SIZE_MAX);
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
@@ -425,8 +427,9 @@ START_TEST(a_batch_gives_each_job_what_it_gets_alone)
 	static const char *const bodies[] = {
 	    "{\"query\":[[1,2],[3,4],[5,6]]}",
 	    "{\"query\":" FIVE ",\"weights\":false}",
-	    "{\"query\":[[1,0],[0,4],[1,6]],\"mask\":[[true,true,false],[false,false,false],[true,true,true]]"
-	    "}",
+	    ("{\"query\":[[1,0],[0,4],[1,6]],\"mask\":[[true,true,false],[false,false,false],[true,true,true]"
+	     "]"
+	     "}"),
 	    "{\"query\":{\"shape\":[0,3,2],\"data\":[]}}",
 	    "{\"query\":[[7,1],[8,1],[9,1]],\"weights\":\"mean\",\"key_lengths\":2}",
 	};
