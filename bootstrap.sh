@@ -15,7 +15,7 @@ DEMO="$RUN python3"
 TEST="$DEMO check libsubunit-dev python3-pytest python3-numpy python3-yaml jq valgrind prometheus clang
 libclang-rt-14-dev clang-format systemd groff-base"
 COVERAGE="$TEST gcovr"
-CONTAINER="$RUN buildah debootstrap"
+CONTAINER="$RUN buildah debootstrap procps"
 
 kind=${1:-build}
 case $kind in
