@@ -12,7 +12,7 @@ BRIEF = ["attention", "errors", "models"]
 VALGRIND = ("valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect "
             "--errors-for-leak-kinds=definite,indirect")
 SANITIZERS = {
-    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:allocator_may_return_null=1",
+    "ASAN_OPTIONS": "detect_leaks=1:allocator_may_return_null=1:quarantine_size_mb=4",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=0:exitcode=66:second_deadlock_stack=1",
 }
