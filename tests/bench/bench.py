@@ -21,7 +21,8 @@ def row(name, value, unit):
 
 def target(name, value, unit, least=None, most=None):
     """A row with its target: at least, at most, or between."""
-    wanted = " and ".join([f">= {least:g}"] * (least is not None) + [f"<= {most:g}"] * (most is not None))
+    limits = [(">=", least), ("<=", most)]
+    wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if limit is not None)
     met = (least is None or value >= least) and (most is None or value <= most)
     print(f"  {name:<62} {value:9.4g} {unit:<8} target {wanted}: {'met' if met else 'MISSED'}", flush=True)
 

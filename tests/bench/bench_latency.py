@@ -33,13 +33,14 @@ def print_curve(lengths):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build")
-    parser.add_argument("--repeats", type=int, default=15, help="requests of each length, in turn")
+    parser.add_argument("--rounds", type=int, default=4, help="over all lengths")
+    parser.add_argument("--repeats", type=int, default=5, help="of a length in a round")
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
     bodies = {length: bench.random_body(length, WIDTH, digits=3, weights=False, precision=4) for length in LENGTHS}
     with tempfile.TemporaryDirectory() as models, bench.Daemon(args.build, models, args.workers) as daemon:
-        for _ in range(args.repeats):
-            for length in LENGTHS:
+        for _ in range(args.rounds):
+            for length in (length for length in LENGTHS for _ in range(args.repeats)):
                 daemon.request("POST", "/v1/attention", bodies[length])
         found = json.loads(daemon.get("/v1/latency"))
     entry = next(entry for entry in found["data"] if entry["operation"] == "attention" and entry["width"] == WIDTH)
