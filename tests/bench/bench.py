@@ -66,7 +66,7 @@ class Daemon:
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [Path(build) / "attnd", "--listen", f"127.0.0.1:{self.port}", "--models", models, "--workers", str(workers),
-             "--log-level", "warning", *flags], stderr=self.log)
+             "--log-level", "warning", *flags], stdout=subprocess.DEVNULL, stderr=self.log)
 
     def __enter__(self):
         deadline = time.monotonic() + 20
@@ -76,13 +76,21 @@ class Daemon:
                 return self
             except OSError:
                 time.sleep(0.02)
-        self.log.seek(0)
         self.__exit__()
-        sys.exit(f"the daemon does not answer:\n{self.log.read()}")
+        self.fail("does not answer")
 
     def __exit__(self, *_):
         self.process.terminate()
-        self.process.wait(30)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            self.fail("does not stop")
+
+    def fail(self, how):
+        self.log.seek(0)
+        sys.exit(f"the daemon {how}:\n{self.log.read()}")
 
     def request(self, method, path, body=None):
         """The reply's text; exits with it when it is not a 200."""
