@@ -1,6 +1,5 @@
 #include "attn.h"
 
-#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -330,6 +329,27 @@ static size_t leading(size_t rows, size_t stride, size_t width)
 	return rows == 1 ? width : stride;
 }
 
+/* Multiplies row by factor; false when a number is not finite then. */
+static bool row_scale(float *row, size_t count, float factor)
+{
+	float probe[ATTN_LANES] = {0}; /* zeros while all numbers are finite */
+	bool finite = true;
+	size_t i = 0;
+	for (; i + ATTN_LANES <= count; i += ATTN_LANES) {
+		for (size_t lane = 0; lane < ATTN_LANES; lane++) {
+			row[i + lane] *= factor;
+			probe[lane] += row[i + lane] * 0.0f;
+		}
+	}
+	for (; i < count; i++) {
+		row[i] *= factor;
+		probe[0] += row[i] * 0.0f;
+	}
+	for (size_t lane = 0; lane < ATTN_LANES; lane++)
+		finite = finite && probe[lane] == 0.0f;
+	return finite;
+}
+
 /* Context of the panel's rows from values [hi - lo, value_width]. False when a row came out not finite that
  * has no NaN among its own weights. */
 static bool panel_context(const struct panel *panel, const float *values, size_t stride)
@@ -351,14 +371,8 @@ static bool panel_context(const struct panel *panel, const float *values, size_t
 	call->kernels->gemm(&product);
 	bool finite = true;
 	for (size_t r = 0; r < panel->rows; r++) {
-		float *row = context_row(panel, r);
-		const float inverse = panel->inverse[r];
-		bool row_finite = true;
-		for (size_t d = 0; d < width; d++) {
-			row[d] *= inverse;
-			row_finite &= fabsf(row[d]) <= FLT_MAX;
-		}
-		finite = finite && (row_finite || isnan(inverse));
+		bool row_finite = row_scale(context_row(panel, r), width, panel->inverse[r]);
+		finite = finite && (row_finite || isnan(panel->inverse[r]));
 	}
 	return finite;
 }

@@ -115,14 +115,25 @@ static size_t product_tiles(const struct product *product)
 	return product->segments * product->blocks * product->panels;
 }
 
+/* Whole groups of lanes first, which compilers make vectors of. */
+static void bias_add(float *restrict y, const float *restrict bias, size_t count)
+{
+	size_t j = 0;
+	for (; j + ATTN_LANES <= count; j += ATTN_LANES)
+		for (size_t lane = 0; lane < ATTN_LANES; lane++)
+			y[j + lane] += bias[j + lane];
+	for (; j < count; j++)
+		y[j] += bias[j];
+}
+
 /* Adds the bias to a computed part of y and moves it to where it goes. */
 static void product_finish(const struct product *product, size_t row, size_t rows, size_t column,
                            size_t columns)
 {
 	for (size_t r = row; r < row + rows; r++) {
 		float *y = product->y + r * product->out + column;
-		for (size_t j = 0; product->bias != NULL && j < columns; j++)
-			y[j] += product->bias[column + j];
+		if (product->bias != NULL)
+			bias_add(y, product->bias + column, columns);
 		size_t target = r / product->target_rows;
 		if (product->targets == NULL || target >= product->target_count)
 			continue;
