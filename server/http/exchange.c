@@ -131,7 +131,8 @@ static enum MHD_Result answer(struct exchange *exchange, bool close)
 
 /* ---- waiting */
 
-/* Lets microhttpd call the handler again; the exchange waits no more. */
+/* Lets microhttpd call the handler again; the exchange waits no more. A connection that is not suspended yet
+ * is not resumed: its handler is called anyway, and microhttpd would undo the suspension of its next request. */
 static void wake(struct exchange *exchange)
 {
 	struct http_context *context = exchange->context;
@@ -139,7 +140,9 @@ static void wake(struct exchange *exchange)
 	exchange->watch = NULL;
 	connection_enter(&context->connections, exchange->connection, CONNECTION_REPLY,
 	                 clock_now() + REPLY_GRACE);
-	MHD_resume_connection(exchange->handle);
+	if (exchange->suspended)
+		MHD_resume_connection(exchange->handle);
+	exchange->suspended = false;
 	listener_kick(context->listener);
 }
 
