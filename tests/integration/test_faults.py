@@ -5,6 +5,7 @@ import resource
 import signal
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import raw
@@ -229,3 +230,23 @@ def test_many_bad_requests_leave_no_memory_behind(daemon):
         daemon.post("/v1/attention", '{"query":' + "[[1,2]," * 1000)
     assert daemon.resident_bytes() - before < 8 << 20
     assert daemon.descriptors() <= descriptors + 1
+
+
+def test_a_crowd_of_kept_connections_is_served_and_let_go(start):
+    """Many small requests behind each other on many connections, so that replies overtake suspensions."""
+    one = start("--workers", 2, "--max-connections", 200)
+    request = raw.post("/v1/attention", dict(query=[[1]], weights=False))
+
+    def client(_):
+        with one.connect() as sock:
+            stream = raw.Stream(sock)
+            for _ in range(40):
+                sock.sendall(request * 5)
+                statuses = {stream.reply()[0] for _ in range(5)}
+                if statuses != {200}:
+                    return statuses
+        return {200}
+
+    with ThreadPoolExecutor(64) as pool:
+        assert all(statuses == {200} for statuses in pool.map(client, range(64)))
+    settles(one)
