@@ -1,0 +1,72 @@
+"""What an attention call gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+class TopWeights(NamedTuple):
+    """The largest weights of each row, largest first, ties to the lower index; excluded keys count as 0.
+
+    Attributes:
+        indices: int64 key indices, [heads, queries, k] or [batch, heads, queries, k].
+        values: the weights there, of the same shape.
+    """
+
+    indices: NDArray[np.int64]
+    values: FloatArray
+
+
+class Shape(NamedTuple):
+    """What the daemon made of the request's shapes; `keys` counts past keys."""
+
+    batch: int
+    heads: int
+    kv_heads: int
+    queries: int
+    keys: int
+    head_width: int
+    value_width: int
+
+
+StageArray = FloatArray | TopWeights
+
+
+@dataclass(frozen=True, eq=False)
+class Attention:
+    """The result of one attention call. H, Lq, Lk, D: heads, queries, keys, width of a head; B: sequences.
+
+    For one sequence (a query of rank 2) there is no B dimension anywhere.
+
+    Attributes:
+        context: [Lq, width], [B, Lq, width] or [B, H, Lq, value width]: the rank of the query.
+        weights: [B, H, Lq, Lk], or [B, Lq, Lk] for the mean over heads; None where not asked for.
+        top_weights: with ``{"top_k": k}``, in place of `weights`; else None.
+        stages: what ``{"stage": ...}`` asked for, by stage name: arrays as `weights`, or TopWeights.
+        statistics: ``entropy``, ``logsumexp`` and ``max`` asked for, each [B, H, Lq]. Entropy is in nats.
+        projected: ``query`` [B, H, Lq, D], ``key`` and ``value`` [B, Hkv, Lk, ...] as they enter the scores.
+        present: ``key`` and ``value`` to be sent as `past_key` and `past_value` next time, [B, Hkv, Lk, ...].
+        shape: the sizes the daemon worked with.
+        timing: milliseconds by stage (read, parse, queue, compute, format), from Server-Timing.
+        batch_size: sequences in the call that computed this, other clients' included; None where unknown.
+        request_id: the request's id, as in the daemon's log; None where unknown.
+    """
+
+    context: FloatArray
+    shape: Shape
+    weights: FloatArray | None = None
+    top_weights: TopWeights | None = None
+    stages: Mapping[str, StageArray] = field(default_factory=dict)
+    statistics: Mapping[str, FloatArray] = field(default_factory=dict)
+    projected: Mapping[str, FloatArray] = field(default_factory=dict)
+    present: Mapping[str, FloatArray] = field(default_factory=dict)
+    timing: Mapping[str, float] = field(default_factory=dict)
+    batch_size: int | None = None
+    request_id: str | None = None
