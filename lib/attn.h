@@ -105,7 +105,8 @@ attn_executor attn_executor_serial(attn_arena *scratch);
 
 /* ------------------------------------------------------------------ kernels */
 
-/* A set of arithmetic kernels: "reference" (plain loops, the specification) or "blas" (OpenBLAS). */
+/* A set of arithmetic kernels: "reference" (plain loops, the specification) or "blas" (OpenBLAS, and vector
+ * kernels of this CPU where they keep promises that OpenBLAS does not). */
 typedef struct attn_kernels attn_kernels;
 
 /* ATTN_UNSUPPORTED for an unknown name, ATTN_MEMORY. */
@@ -195,7 +196,8 @@ typedef struct attn_sequence {
  * The bits of a sequence's context and weights depend on its own inputs, the shape and the options only:
  * not on count, its place, the executor, or whether weights were asked for.
  * ATTN_INVALID when the shape or an option is out of range (heads % kv_heads, softcap < 0, window < -1,
- * scale not finite, key_length > keys); ATTN_OVERFLOW; ATTN_MEMORY; what the executor returned. */
+ * scale not finite, key_length > keys, rows that overlap); ATTN_OVERFLOW; ATTN_MEMORY; what the executor
+ * returned. */
 attn_status attn_attend(const attn_kernels *kernels, attn_executor *executor, const attn_shape *shape,
                         const attn_options *options, const attn_sequence *sequences, size_t count);
 
