@@ -19,13 +19,14 @@ LABEL org.opencontainers.image.title="attnd" \
       org.opencontainers.image.licenses="Apache-2.0"
 RUN apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-      libmicrohttpd12 libjansson4 libuv1 libopenblas0-serial libinih1 libsystemd0 \
+      libmicrohttpd12 libjansson4 libuv1 libopenblas0-pthread libinih1 libsystemd0 \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin attnd
 COPY --from=build /out/usr /usr
 COPY --from=build /out/etc /etc
 USER attnd
-ENV ATTND_LISTEN=0.0.0.0:8080
+# OpenBLAS starts no threads of its own; attnd has workers.
+ENV ATTND_LISTEN=0.0.0.0:8080 OPENBLAS_NUM_THREADS=1
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["attnd", "--healthcheck"]

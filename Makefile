@@ -21,9 +21,10 @@ PKGS := libmicrohttpd jansson libuv inih libsystemd
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
-# The serial flavour of OpenBLAS: attnd has threads of its own.
-BLAS_CFLAGS ?= -I/usr/include/$(MULTIARCH)/openblas-serial
-BLAS_LIBS ?= -L/usr/lib/$(MULTIARCH)/openblas-serial -Wl,-rpath,/usr/lib/$(MULTIARCH)/openblas-serial -lopenblas
+# The pthread flavour of OpenBLAS, kept to one thread a call: attnd has threads of its own, and the serial
+# flavour shares its work buffers between callers without a lock.
+BLAS_CFLAGS ?= -I/usr/include/$(MULTIARCH)/openblas-pthread
+BLAS_LIBS ?= -L/usr/lib/$(MULTIARCH)/openblas-pthread -Wl,-rpath,/usr/lib/$(MULTIARCH)/openblas-pthread -lopenblas
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wvla -Wundef $(if $(WERROR),-Werror)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden -ftree-vectorize -fno-math-errno $(WARN) $(CFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \

@@ -8,7 +8,7 @@
 # Touches neither network nor system when nothing is missing. Needs root or sudo otherwise.
 set -eu
 
-BUILD="gcc libc6-dev make pkg-config libmicrohttpd-dev libjansson-dev libuv1-dev libopenblas-serial-dev libinih-dev
+BUILD="gcc libc6-dev make pkg-config libmicrohttpd-dev libjansson-dev libuv1-dev libopenblas-pthread-dev libinih-dev
 libsystemd-dev"
 RUN="$BUILD curl"
 DEMO="$RUN python3"
