@@ -98,13 +98,14 @@ compile_commands.json: Makefile ## commands for editors and tools (clangd)
 # ---- running
 LISTEN ?= 127.0.0.1:8080
 .PHONY: run demo
+BUILD_ALL = echo "building $(BUILD)/attnd" && $(MAKE) --no-print-directory -s -j$$(nproc) all
 run: ## build, serve the embedded model on 127.0.0.1:8080 (LISTEN=host:port), print a line to paste
 	@./bootstrap.sh run
-	@$(MAKE) --no-print-directory all
+	@$(BUILD_ALL)
 	@clients/run.sh $(BUILD)/attnd $(LISTEN)
 demo: ## the textbook's four embeddings through the daemon, with a heat map of the weights
 	@./bootstrap.sh demo
-	@$(MAKE) --no-print-directory all
+	@$(BUILD_ALL)
 	@$(PYTHON) clients/demo.py --daemon $(BUILD)/attnd
 
 # ---- checking: tests/support/suites.py lists what each group runs
