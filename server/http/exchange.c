@@ -132,7 +132,8 @@ static enum MHD_Result answer(struct exchange *exchange, bool close)
 /* ---- waiting */
 
 /* Lets microhttpd call the handler again; the exchange waits no more. A connection that is not suspended yet
- * is not resumed: its handler is called anyway, and microhttpd would undo the suspension of its next request. */
+ * is not resumed: its handler is called anyway, and microhttpd would undo the suspension of its next request.
+ */
 static void wake(struct exchange *exchange)
 {
 	struct http_context *context = exchange->context;
