@@ -132,9 +132,10 @@ attn_status attn_kernels_self_check(attn_kernels *kernels, uint64_t seed, attn_e
  * value_width and head_width, which are at least 1. */
 typedef struct attn_shape {
 	size_t heads, kv_heads;
-	size_t queries, keys;
-	size_t head_width;  /* D, of queries and keys */
-	size_t value_width; /* Dv */
+	size_t queries, keys; /* keys counts past keys too */
+	size_t past;          /* of keys, those that come from past_key and past_value; at most keys */
+	size_t head_width;    /* D, of queries and keys */
+	size_t value_width;   /* Dv */
 } attn_shape;
 
 typedef enum attn_causal {
@@ -144,6 +145,20 @@ typedef enum attn_causal {
 	ATTN_CAUSAL_OFFSET,       /* j <= i + the sequence's causal_offset */
 } attn_causal;
 
+/* How rotary positions (Su et al. 2021) turn the numbers of a head: pairs (j, j + D/2) or (2j, 2j + 1). */
+typedef enum attn_rotation { ATTN_ROTATE_NONE, ATTN_ROTATE_HALVES, ATTN_ROTATE_PAIRS } attn_rotation;
+
+/* Which part of the results is kept; shared by the sequences of a call. Lists are below heads or queries, in
+ * any order, repeats allowed. Narrows weights, scores, capped, masked and the top k; not mean_weights and
+ * statistics. H' and Lq' below are the counts of the lists, or heads and queries. */
+typedef struct attn_selection {
+	const size_t *heads; /* NULL: all */
+	size_t head_count;
+	const size_t *queries; /* NULL: all */
+	size_t query_count;
+	size_t top_k; /* columns of top_indices and top_values, at most keys; 0: none */
+} attn_selection;
+
 /* Scalars of one call, shared by its sequences. */
 typedef struct attn_options {
 	float scale;   /* factor of the scores; see attn_default_scale */
@@ -152,9 +167,14 @@ typedef struct attn_options {
 	int64_t window_left, window_right; /* inclusive distance from the aligned diagonal; -1: unbounded */
 	const float *sink;                 /* [heads] logits that take weight but have no value; NULL: none */
 	const float *slopes;               /* [heads] ALiBi: adds -slope * |i' - j|; NULL: none */
+	attn_rotation rotation;            /* of queries and new keys; head_width must be even */
+	double rope_theta;                 /* base of the angles: position / theta^(2j/D); over 0 */
+	int64_t position_offset;           /* position of the first query and of the first new key */
+	bool sinusoidal;                   /* attn_layer_run: adds attn_sinusoid to its inputs */
+	const attn_selection *selection;   /* NULL: everything, no top k */
 } attn_options;
 
-/* 1/sqrt(head_width), no softcap, mask, window, sink or slopes. */
+/* 1/sqrt(head_width), no softcap, mask, window, sink, slopes or positions; rope_theta 10000. */
 attn_options attn_options_default(size_t head_width);
 
 /* A read-only [heads, rows, width] tensor whose rows are contiguous. */
@@ -176,16 +196,32 @@ typedef struct attn_bias { /* added to the scores; -infinity excludes the key as
 /* One sequence of a call: inputs, masks of its own, and where its results go. */
 typedef struct attn_sequence {
 	attn_heads query;      /* [heads, queries, head_width] */
-	attn_heads key, value; /* [kv_heads, keys, head_width], [kv_heads, keys, value_width] */
-	size_t key_length;     /* keys from here on are padding; at most keys */
-	int64_t causal_offset; /* for ATTN_CAUSAL_OFFSET */
+	attn_heads key, value; /* [kv_heads, keys - past, head_width], [kv_heads, keys - past, value_width] */
+	attn_heads past_key, past_value; /* [kv_heads, past, ...], already rotated; read when past > 0 */
+	size_t key_length;               /* keys from here on are padding; at most keys */
+	int64_t causal_offset;           /* for ATTN_CAUSAL_OFFSET */
 	attn_mask mask;
 	attn_bias bias;
 	float *context; /* [heads, queries, value_width] by these strides */
 	size_t context_head_stride, context_row_stride;
-	float *weights;      /* [heads, queries, keys] contiguous, or NULL */
-	float *mean_weights; /* [queries, keys]: mean over heads, or NULL */
+	/* Each of these is contiguous, or NULL when not asked for. */
+	float *weights;                  /* [H', Lq', keys], after the softmax */
+	float *scores, *capped, *masked; /* [H', Lq', keys]; excluded keys are -infinity in masked */
+	float *mean_weights;             /* [queries, keys]: mean over heads */
+	int64_t *top_indices;            /* [H', Lq', top_k]: largest weight first, ties to the lower index */
+	float *top_values;               /* likewise; excluded keys count as 0 */
+	float *entropy;                  /* [heads, queries] of the weights over keys, in nats */
+	float *logsumexp;  /* [heads, queries] of the masked scores, sink included; no key: -infinity */
+	float *maximum;    /* [heads, queries] of the masked scores, sink not; no key: -infinity */
+	float *used_query; /* [heads, queries, head_width] after rotation, before scale */
+	float *used_key, *used_value; /* [kv_heads, keys, ...] past included: the present of the next call */
 } attn_sequence;
+
+/* out[i] += sinusoid of position `position` at column i (Vaswani et al. 2017, 3.5): columns 2i and 2i+1 are
+ * sin and cos of position / 10000^(2i/width). */
+void attn_sinusoid_add(float *out, size_t width, int64_t position);
+/* Slopes of ALiBi (Press et al. 2022): 2^(-8h/H), h = 1..H, for a power of two; else as published. */
+void attn_alibi_slopes(size_t heads, float *out);
 
 /* Scaled dot-product attention of count sequences, heads separately (Vaswani et al. 2017, eq. 1):
  *   scores  = scale * Q K^T;  capped = softcap * tanh(scores / softcap)
@@ -226,24 +262,23 @@ typedef struct attn_layer {
 
 /* One sequence through a layer. */
 typedef struct attn_layer_sequence {
-	const float *query; /* [queries, layer->query.in] */
-	const float *key;   /* [keys, layer->key.in]; may be the same pointer as query */
-	const float *value; /* [keys, layer->value.in]; likewise */
-	float *output;      /* [queries, layer->output.out] */
-	attn_sequence
-	    attend; /* key_length, causal_offset, mask, bias, weights, mean_weights; the rest is ignored */
+	const float *query;   /* [queries, layer->query.in] */
+	const float *key;     /* [keys - past, layer->key.in]; may be the same pointer as query */
+	const float *value;   /* [keys - past, layer->value.in]; likewise */
+	float *output;        /* [queries, layer->output.out] */
+	attn_sequence attend; /* all but query, key, value and context, which are the layer's */
 } attn_layer_sequence;
 
 /* Fills heads, kv_heads and widths of the shape from the layer; false when the parts of the layer do not fit
  * each other (heads that do not divide, an output of another input width). */
-bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, attn_shape *out);
+bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, size_t past, attn_shape *out);
 
 /* Projections, attn_attend, output projection, for count sequences of equal lengths. Rows of all sequences
  * share one product per projection (query, key and value one where they adjoin in memory and read the same
  * input). Bits as for attn_attend. Whether key and value are the query's memory must be the same for all
  * sequences of a call. Errors as attn_attend. */
 attn_status attn_layer_run(const attn_kernels *kernels, attn_executor *executor, const attn_layer *layer,
-                           size_t queries, size_t keys, const attn_options *options,
+                           size_t queries, size_t keys, size_t past, const attn_options *options,
                            const attn_layer_sequence *sequences, size_t count);
 
 /* Bytes of scratch an attn_layer_run of count sequences may take on the calling thread (an upper bound; each
@@ -269,6 +304,9 @@ const char *attn_dtype_name(attn_dtype dtype); /* safetensors' name: "F32", ... 
 /* count little-endian elements at any alignment to float32; float64 and integers round to nearest even.
  * ATTN_UNSUPPORTED for BOOL. */
 attn_status attn_to_float32(attn_dtype dtype, const void *source, size_t count, float *out);
+/* The other way for FLOAT32, FLOAT16, BFLOAT16 and FLOAT64, rounded to nearest even; else ATTN_UNSUPPORTED.
+ */
+attn_status attn_from_float32(attn_dtype dtype, const float *source, size_t count, void *out);
 
 /* ------------------------------------------------------------------ safetensors */
 

@@ -25,7 +25,29 @@ struct attention_limits {
 	uint64_t timeout_ms;    /* longest deadline a request may ask for */
 };
 
-enum weights_form { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_MEAN };
+enum weights_form { WEIGHTS_NONE, WEIGHTS_PER_HEAD, WEIGHTS_MEAN, WEIGHTS_TOP };
+
+/* Stages of the scores a reply may hold, under stages.NAME. */
+enum attention_stage {
+	ATTENTION_SCORES,
+	ATTENTION_CAPPED,
+	ATTENTION_MASKED,
+	ATTENTION_SOFTMAX,
+	ATTENTION_STAGES
+};
+enum attention_statistic { ATTENTION_ENTROPY, ATTENTION_LOGSUMEXP, ATTENTION_MAXIMUM, ATTENTION_STATISTICS };
+
+/* A tensor of the reply: floats, or integers (indices). data is NULL when it was not asked for. */
+struct reply_tensor {
+	float *data;
+	int64_t *indices;
+	size_t rank;
+	size_t dims[5];
+	size_t count;
+};
+
+/* The body of a request in one of the forms that requests come in, and of a reply. */
+enum body_form { BODY_JSON, BODY_SAFETENSORS };
 
 struct attention_request {
 	/* inputs; key.data and value.data are NULL where they default to query and key */
@@ -46,13 +68,30 @@ struct attention_request {
 	attn_layer layer; /* views of the projections sent or of the model's; not used when split_heads */
 	attn_shape shape;
 	attn_options options;
+	struct tensor past_key, past_value; /* [batch, kv_heads, past, width] or without batch; NULL: none */
+	bool has_past;                      /* given, be it of no keys: present comes back */
+	float *slopes;                      /* [heads] where options.slopes points, or NULL */
+	size_t *head_list, *query_list;     /* where options.selection points, or NULL */
+	attn_selection selection;
 	enum weights_form weights;
-	int precision;       /* significant digits, 0: shortest */
-	uint64_t timeout_ms; /* 0: not given */
+	bool wants_stage[ATTENTION_STAGES]; /* reply under stages.NAME */
+	bool wants_statistic[ATTENTION_STATISTICS];
+	bool projected;
+	enum body_form reply_form; /* by the Accept header */
+	attn_dtype output_dtype;   /* of a binary reply */
+	int precision;             /* significant digits, 0: shortest */
+	uint64_t timeout_ms;       /* 0: not given */
 
-	/* outputs, made by attention_request_reserve */
-	struct tensor context; /* rank of query */
-	float *weights_out;    /* [batch, heads, queries, keys] or, for the mean, [batch, queries, keys] */
+	/* outputs, made by attention_request_reserve; those without a batch dimension where the request has
+	 * none */
+	struct reply_tensor context;     /* rank of query */
+	struct reply_tensor weights_out; /* [batch, H', Lq', keys], or for the mean [batch, queries, keys] */
+	struct reply_tensor top_indices,
+	    top_values; /* [batch, H', Lq', k]; under stages.softmax with wants_stage */
+	struct reply_tensor stages[ATTENTION_STAGES];
+	struct reply_tensor statistics[ATTENTION_STATISTICS]; /* [batch, heads, queries] */
+	struct reply_tensor used_query, used_key,
+	    used_value; /* projected, and present_key and present_value */
 };
 
 /* Reads a JSON body. model is the model named in the path (its layer is picked by the fields `layer` and
