@@ -121,3 +121,92 @@ attn_status attn_to_float32(attn_dtype dtype, const void *source, size_t count, 
 	}
 	return ATTN_UNSUPPORTED;
 }
+
+static void store16(unsigned char *p, uint16_t bits)
+{
+	bits = htole16(bits);
+	memcpy(p, &bits, sizeof(bits));
+}
+
+static void store32(unsigned char *p, uint32_t bits)
+{
+	bits = htole32(bits);
+	memcpy(p, &bits, sizeof(bits));
+}
+
+static void store64(unsigned char *p, uint64_t bits)
+{
+	bits = htole64(bits);
+	memcpy(p, &bits, sizeof(bits));
+}
+
+static uint32_t bits_of(float value)
+{
+	uint32_t bits;
+	memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/* bits / 2^count to nearest, ties to even. */
+static uint32_t shift_to_even(uint32_t bits, unsigned count)
+{
+	uint32_t half = 1U << (count - 1), kept = bits >> count;
+	return kept + (((bits & (2 * half - 1)) + (kept & 1)) > half);
+}
+
+static uint16_t float_to_half(float value)
+{
+	const uint32_t sign = bits_of(value) >> 16 & 0x8000U, rest = bits_of(value) & 0x7FFFFFFFU;
+	if (rest > 0x7F800000U) /* NaN: quiet, the upper bits of its payload kept */
+		return (uint16_t)(sign | 0x7E00U | (rest >> 13 & 0x3FFU));
+	if (rest >= 0x477FF000U) /* 65520 is halfway to what would be the next number */
+		return (uint16_t)(sign | 0x7C00U);
+	if (rest >= 113U << 23) /* a carry out of the fraction goes into the exponent as it should */
+		return (uint16_t)(sign | shift_to_even(rest - ((127U - 15U) << 23), 13));
+	if (rest < 102U << 23) /* under half of the least subnormal */
+		return (uint16_t)sign;
+	uint32_t fraction = (rest & 0x7FFFFFU) | 0x800000U;
+	return (uint16_t)(sign | shift_to_even(fraction, 126U - (rest >> 23)));
+}
+
+static uint16_t float_to_bfloat(float value)
+{
+	const uint32_t bits = bits_of(value);
+	if ((bits & 0x7FFFFFFFU) > 0x7F800000U)
+		return (uint16_t)(bits >> 16 | 0x40U);
+	return (uint16_t)shift_to_even(bits, 16);
+}
+
+attn_status attn_from_float32(attn_dtype dtype, const float *source, size_t count, void *out)
+{
+	unsigned char *p = out;
+	double wide;
+	uint64_t bits;
+	switch (dtype) {
+	case ATTN_FLOAT32:
+		for (size_t i = 0; i < count; i++)
+			store32(p + 4 * i, bits_of(source[i]));
+		return ATTN_OK;
+	case ATTN_FLOAT16:
+		for (size_t i = 0; i < count; i++)
+			store16(p + 2 * i, float_to_half(source[i]));
+		return ATTN_OK;
+	case ATTN_BFLOAT16:
+		for (size_t i = 0; i < count; i++)
+			store16(p + 2 * i, float_to_bfloat(source[i]));
+		return ATTN_OK;
+	case ATTN_FLOAT64:
+		for (size_t i = 0; i < count; i++) {
+			wide = (double)source[i];
+			memcpy(&bits, &wide, sizeof(bits));
+			store64(p + 8 * i, bits);
+		}
+		return ATTN_OK;
+	case ATTN_INT64:
+	case ATTN_INT32:
+	case ATTN_UINT8:
+	case ATTN_BOOL:
+		break;
+	}
+	return ATTN_UNSUPPORTED;
+}

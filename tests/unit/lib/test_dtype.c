@@ -2,6 +2,7 @@
 
 #include "suite.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -149,7 +150,103 @@ START_TEST(booleans_are_not_numbers)
 }
 END_TEST
 
+/* ---- the other way */
+
+static uint16_t narrow(attn_dtype dtype, float value)
+{
+	uint16_t bits = 0;
+	ck_assert_int_eq(attn_from_float32(dtype, &value, 1, &bits), ATTN_OK);
+	return bits;
+}
+
+/* Around each finite 16-bit number of either sign: itself, and what lies halfway to the next and beside that;
+ * halfway goes to the even one. Past the largest the next is infinity, as if there were one more. */
+static void check_narrowing(attn_dtype dtype, uint16_t largest, double beyond)
+{
+	for (uint32_t magnitude = 0; magnitude <= largest; magnitude++) {
+		for (uint16_t sign = 0; sign <= 1; sign++) {
+			uint16_t bits = (uint16_t)(magnitude | (uint32_t)sign << 15),
+			         next = (uint16_t)(bits + 1);
+			double value = (double)convert(dtype, &bits);
+			double after =
+			    magnitude == largest ? (sign ? -beyond : beyond) : (double)convert(dtype, &next);
+			float half = (float)((value + after) / 2), away = sign ? -INFINITY : INFINITY;
+			uint16_t even = magnitude % 2 == 0 ? bits : next;
+			if (narrow(dtype, (float)value) != bits || narrow(dtype, half) != even ||
+			    narrow(dtype, nextafterf(half, (float)value)) != bits ||
+			    narrow(dtype, nextafterf(half, away)) != next)
+				ck_abort_msg("near %04x (%.9g)", (unsigned)bits, value);
+		}
+	}
+}
+
+START_TEST(rule_10_float16_is_rounded_to_nearest_even)
+{
+	check_narrowing(ATTN_FLOAT16, 0x7BFF, 65536);
+	ck_assert_uint_eq(narrow(ATTN_FLOAT16, INFINITY), 0x7C00);
+	ck_assert_uint_eq(narrow(ATTN_FLOAT16, -FLT_MAX), 0xFC00);
+	ck_assert_uint_eq(narrow(ATTN_FLOAT16, FLT_TRUE_MIN), 0);
+	ck_assert_uint_eq(narrow(ATTN_FLOAT16, -FLT_MIN), 0x8000);
+}
+END_TEST
+
+START_TEST(rule_10_bfloat16_is_rounded_to_nearest_even)
+{
+	/* Its largest numbers are near the largest float32, whose halves are exact still. */
+	check_narrowing(ATTN_BFLOAT16, 0x7F7F, 0x1p128);
+	ck_assert_uint_eq(narrow(ATTN_BFLOAT16, INFINITY), 0x7F80);
+	ck_assert_uint_eq(narrow(ATTN_BFLOAT16, -FLT_MAX), 0xFF80);
+}
+END_TEST
+
+START_TEST(nan_stays_nan_however_narrow)
+{
+	const uint32_t nans[] = {0x7FC00000, 0x7F800001, 0xFFFFFFFF, 0xFF800001};
+	const attn_dtype narrower[] = {ATTN_FLOAT16, ATTN_BFLOAT16};
+	for (size_t d = 0; d < 2; d++) {
+		for (size_t i = 0; i < sizeof(nans) / sizeof(nans[0]); i++) {
+			float value;
+			memcpy(&value, &nans[i], sizeof(value));
+			uint16_t bits = narrow(narrower[d], value);
+			ck_assert(isnan(convert(narrower[d], &bits)));
+			ck_assert_uint_eq(bits >> 15, nans[i] >> 31);
+		}
+	}
+}
+END_TEST
+
+START_TEST(float32_and_float64_are_written_exactly_at_any_alignment)
+{
+	const float values[] = {0.1f, -0.0f, FLT_MAX, FLT_TRUE_MIN, -INFINITY};
+	unsigned char bytes[1 + sizeof(double) * 5];
+	float back[5];
+	ck_assert_int_eq(attn_from_float32(ATTN_FLOAT32, values, 5, bytes + 1), ATTN_OK);
+	ck_assert_mem_eq(bytes + 1, values, sizeof(values));
+	ck_assert_int_eq(attn_from_float32(ATTN_FLOAT64, values, 5, bytes + 1), ATTN_OK);
+	for (size_t i = 0; i < 5; i++) {
+		double wide;
+		memcpy(&wide, bytes + 1 + i * sizeof(wide), sizeof(wide));
+		ck_assert(wide == (double)values[i] && !signbit(wide) == !signbit(values[i]));
+	}
+	ck_assert_int_eq(attn_to_float32(ATTN_FLOAT64, bytes + 1, 5, back), ATTN_OK);
+	ck_assert_mem_eq(back, values, sizeof(values));
+}
+END_TEST
+
+START_TEST(integers_and_booleans_are_not_written)
+{
+	const attn_dtype others[] = {ATTN_INT64, ATTN_INT32, ATTN_UINT8, ATTN_BOOL};
+	const float value = 1;
+	uint64_t out = 7;
+	for (size_t i = 0; i < 4; i++)
+		ck_assert_int_eq(attn_from_float32(others[i], &value, 1, &out), ATTN_UNSUPPORTED);
+	ck_assert_uint_eq(out, 7);
+}
+END_TEST
+
 SUITE_MAIN("dtype", sizes_and_names_are_those_of_safetensors, float32_keeps_its_bits,
            every_float16_is_converted_exactly, every_bfloat16_is_converted_exactly,
            float64_rounds_to_nearest_even, integers_round_to_nearest_even, elements_may_lie_at_any_alignment,
-           booleans_are_not_numbers)
+           booleans_are_not_numbers, rule_10_float16_is_rounded_to_nearest_even,
+           rule_10_bfloat16_is_rounded_to_nearest_even, nan_stays_nan_however_narrow,
+           float32_and_float64_are_written_exactly_at_any_alignment, integers_and_booleans_are_not_written)
