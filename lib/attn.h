@@ -283,7 +283,10 @@ attn_status attn_layer_run(const attn_kernels *kernels, attn_executor *executor,
 
 /* Bytes of scratch an attn_layer_run of count sequences may take on the calling thread (an upper bound; each
  * helping thread takes at most attn_attend_tile_bytes more). SIZE_MAX on overflow. */
-size_t attn_layer_scratch_bytes(const attn_layer *layer, size_t queries, size_t keys, size_t count);
+size_t attn_layer_scratch_bytes(const attn_layer *layer, size_t queries, size_t keys, size_t past,
+                                const attn_options *options, size_t count);
+/* The same for attn_attend. */
+size_t attn_attend_scratch_bytes(const attn_shape *shape, const attn_options *options, size_t count);
 size_t attn_attend_tile_bytes(const attn_shape *shape);
 
 /* ------------------------------------------------------------------ element types */

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "kernels.h"
+#include "layer_inputs.h"
+#include "rounding.h"
 
 /* Products are cut into blocks of rows and panels of columns, each one call of a kernel. */
 #define BLOCK_ROWS ((size_t)480)
@@ -62,24 +64,14 @@ struct run {
 	float *context; /* NULL: outputs are contexts */
 };
 
-static size_t divide_up(size_t n, size_t by)
-{
-	return n / by + (n % by != 0);
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
 /* ---- products */
 
 static struct product product_make(const attn_kernels *kernels, const attn_linear *linear, size_t out,
                                    size_t rows, size_t count)
 {
-	size_t panels = divide_up(out, PANEL_COLUMNS);
-	size_t columns = divide_up(divide_up(out, panels), ATTN_LANES) * ATTN_LANES;
-	panels = divide_up(out, columns);
+	size_t panels = attn_divide_up(out, PANEL_COLUMNS);
+	size_t columns = attn_round_up(attn_divide_up(out, panels), ATTN_LANES);
+	panels = attn_divide_up(out, columns);
 	size_t last = out - (panels - 1) * columns;
 	size_t tile = attn_kernels_row_tile(kernels, last, linear->in);
 	struct product product = {
@@ -91,17 +83,17 @@ static struct product product_make(const attn_kernels *kernels, const attn_linea
 	    .out = out,
 	    .stacked = tile > 0,
 	    .segments = tile > 0 ? 1 : count,
-	    .segment_rows = tile > 0 ? divide_up(rows * count, tile) * tile : rows,
+	    .segment_rows = tile > 0 ? attn_round_up(rows * count, tile) : rows,
 	    .target_rows = rows,
 	    .target_count = count,
-	    .panel_columns = smaller(columns, out),
+	    .panel_columns = attn_smaller(columns, out),
 	    .panels = panels,
 	};
 	size_t unit = tile > 0 ? tile : 1;
 	size_t fitting =
-	    smaller(BLOCK_FLOPS / (2 * product.panel_columns) / linear->in, BLOCK_ROWS) / unit * unit;
+	    attn_smaller(BLOCK_FLOPS / (2 * product.panel_columns) / linear->in, BLOCK_ROWS) / unit * unit;
 	product.block_rows = fitting > unit ? fitting : unit;
-	product.blocks = divide_up(product.segment_rows, product.block_rows);
+	product.blocks = attn_divide_up(product.segment_rows, product.block_rows);
 	return product;
 }
 
@@ -151,8 +143,8 @@ static void product_tile(const struct product *product, size_t tile)
 	size_t row = segment * product->segment_rows + first;
 	bool transposed = product->layout == ATTN_OUT_IN;
 	const struct attn_gemm gemm = {
-	    .m = smaller(product->segment_rows - first, product->block_rows),
-	    .n = smaller(product->out - column, product->panel_columns),
+	    .m = attn_smaller(product->segment_rows - first, product->block_rows),
+	    .n = attn_smaller(product->out - column, product->panel_columns),
 	    .k = product->in,
 	    .alpha = 1,
 	    .a = product->x[segment] + first * product->in,
@@ -207,7 +199,7 @@ static const attn_linear *linear_of(const attn_layer *layer, size_t input)
 
 static size_t rows_of(const struct run *run, size_t input)
 {
-	return input == QUERY ? run->shape.queries : run->shape.keys;
+	return input == QUERY ? run->shape.queries : run->shape.keys - run->shape.past;
 }
 
 /* Whether the inputs of all sequences lie one after the other. */
@@ -401,8 +393,14 @@ static attn_status step_output(struct step *step, struct run *run)
 static attn_status run_layer(struct run *run)
 {
 	struct step output = {.count = 0};
-	attn_status status = run_project(run);
-	if (status == ATTN_OK && run->layer->output.weight != NULL)
+	attn_status status = ATTN_OK;
+	if (run->options->sinusoidal)
+		status = attn_inputs_add_sinusoids(run->executor, run->layer, rows_of(run, QUERY),
+		                                   rows_of(run, KEY), run->options->position_offset,
+		                                   run->sequences, run->count, &run->sequences);
+	if (status == ATTN_OK)
+		status = run_project(run);
+	if (status == ATTN_OK && run->layer->output.weight != NULL && run->shape.queries > 0)
 		status = step_output(&output, run);
 	if (status == ATTN_OK)
 		status = run_attend(run);
@@ -422,17 +420,18 @@ static bool linear_fits(const attn_linear *linear, size_t out)
 	return linear->stride >= (linear->layout == ATTN_OUT_IN ? linear->in : linear->out);
 }
 
-bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, attn_shape *out)
+bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, size_t past, attn_shape *out)
 {
 	*out = (attn_shape){
 	    .heads = layer->heads,
 	    .kv_heads = layer->kv_heads,
 	    .queries = queries,
 	    .keys = keys,
+	    .past = past,
 	    .head_width = layer->head_width,
 	    .value_width = layer->value_width,
 	};
-	if (layer->heads == 0 || layer->kv_heads == 0 || layer->heads % layer->kv_heads != 0)
+	if (layer->heads == 0 || layer->kv_heads == 0 || layer->heads % layer->kv_heads != 0 || past > keys)
 		return false;
 	size_t query = 0, key = 0, value = 0, context = 0;
 	if (!attn_size_mul(layer->heads, layer->head_width, &query) ||
@@ -445,8 +444,17 @@ bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, attn
 	       linear_fits(&layer->output, layer->output.out);
 }
 
+/* Whether there is something to do without queries. */
+static bool keys_are_kept(const attn_layer_sequence *sequences, size_t count)
+{
+	for (size_t s = 0; s < count; s++)
+		if (sequences[s].attend.used_key != NULL || sequences[s].attend.used_value != NULL)
+			return true;
+	return false;
+}
+
 attn_status attn_layer_run(const attn_kernels *kernels, attn_executor *executor, const attn_layer *layer,
-                           size_t queries, size_t keys, const attn_options *options,
+                           size_t queries, size_t keys, size_t past, const attn_options *options,
                            const attn_layer_sequence *sequences, size_t count)
 {
 	struct run run = {
@@ -458,11 +466,11 @@ attn_status attn_layer_run(const attn_kernels *kernels, attn_executor *executor,
 	    .sequences = sequences,
 	    .count = count,
 	};
-	if (!attn_layer_shape(layer, queries, keys, &run.shape))
+	if (!attn_layer_shape(layer, queries, keys, past, &run.shape))
 		return ATTN_INVALID;
-	if (attn_layer_scratch_bytes(layer, queries, keys, count) == SIZE_MAX)
+	if (attn_layer_scratch_bytes(layer, queries, keys, past, options, count) == SIZE_MAX)
 		return ATTN_OVERFLOW;
-	if (count == 0 || queries == 0)
+	if (count == 0 || (queries == 0 && !keys_are_kept(sequences, count)))
 		return ATTN_OK;
 	attn_arena_mark mark = attn_arena_here(executor->scratch);
 	attn_status status = run_layer(&run);
@@ -478,13 +486,14 @@ static bool add_product(size_t *sum, size_t a, size_t b, size_t c)
 	return attn_size_product(dims, 3, &product) && attn_size_add(*sum, product, sum);
 }
 
-size_t attn_layer_scratch_bytes(const attn_layer *layer, size_t queries, size_t keys, size_t count)
+size_t attn_layer_scratch_bytes(const attn_layer *layer, size_t queries, size_t keys, size_t past,
+                                const attn_options *options, size_t count)
 {
 	size_t bytes = SCRATCH_BLOCKS * SCRATCH_ALIGNMENT;
 	size_t query_rows = 0, key_rows = 0;
 	attn_shape shape;
-	if (!attn_layer_shape(layer, queries, keys, &shape) || !attn_size_mul(queries, count, &query_rows) ||
-	    !attn_size_mul(keys, count, &key_rows) ||
+	if (!attn_layer_shape(layer, queries, keys, past, &shape) ||
+	    !attn_size_mul(queries, count, &query_rows) || !attn_size_mul(keys - past, count, &key_rows) ||
 	    !attn_size_add(query_rows, ATTN_ROW_TILE_MAX, &query_rows) ||
 	    !attn_size_add(key_rows, ATTN_ROW_TILE_MAX, &key_rows))
 		return SIZE_MAX;
@@ -504,8 +513,9 @@ size_t attn_layer_scratch_bytes(const attn_layer *layer, size_t queries, size_t 
 			return SIZE_MAX;
 	}
 	size_t each = sizeof(attn_sequence) + sizeof(parts) / sizeof(parts[0]) * sizeof(float *);
-	if (!add_product(&bytes, count, each, 1) ||
-	    !attn_size_add(bytes, attn_attend_tile_bytes(&shape), &bytes))
+	size_t inputs = options->sinusoidal ? attn_inputs_bytes(layer, queries, keys - past, count) : 0;
+	if (!add_product(&bytes, count, each, 1) || !attn_size_add(bytes, inputs, &bytes) ||
+	    !attn_size_add(bytes, attn_attend_scratch_bytes(&shape, options, count), &bytes))
 		return SIZE_MAX;
 	return bytes;
 }

@@ -81,7 +81,7 @@ static json_t *scan_body(const char *body, size_t length, bool model, const stru
 
 static void shape_context(struct attention_request *request)
 {
-	struct tensor *context = &request->context;
+	struct reply_tensor *context = &request->context;
 	const attn_shape *shape = &request->shape;
 	size_t rank = 0;
 	if (request->query.rank > 2)

@@ -29,13 +29,13 @@ static bool write_reply(struct json_writer *writer, const struct attention_reque
                         struct problem *problem)
 {
 	const attn_shape *shape = &request->shape;
-	const struct tensor *context = &request->context;
+	const struct reply_tensor *context = &request->context;
 	size_t dims[TENSOR_MAX_RANK];
 	size_t rank = attention_request_weights_shape(request, dims);
 	json_writer_text(writer, "{");
 	if (!write_tensor(writer, "context", context->data, context->dims, context->rank, problem))
 		return false;
-	if (rank > 0 && !write_tensor(writer, "weights", request->weights_out, dims, rank, problem))
+	if (rank > 0 && !write_tensor(writer, "weights", request->weights_out.data, dims, rank, problem))
 		return false;
 	json_writer_text(
 	    writer,

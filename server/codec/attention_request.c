@@ -18,8 +18,8 @@ void attention_request_free(struct attention_request *request)
 	free(request->sinks);
 	free(request->key_lengths);
 	free(request->causal_offsets);
-	tensor_clear(&request->context);
-	free(request->weights_out);
+	free(request->context.data);
+	free(request->weights_out.data);
 	free(request);
 }
 
@@ -120,9 +120,9 @@ bool attention_request_reserve(struct attention_request *request)
 	request->context.count = elements(request->context.dims, request->context.rank);
 	request->context.data = reserve(request->context.count);
 	if (request->weights != WEIGHTS_NONE)
-		request->weights_out = reserve(weights_count(request));
+		request->weights_out.data = reserve(weights_count(request));
 	return request->context.data != NULL &&
-	       (request->weights == WEIGHTS_NONE || request->weights_out != NULL);
+	       (request->weights == WEIGHTS_NONE || request->weights_out.data != NULL);
 }
 
 /* ---- broadcasts */

@@ -145,9 +145,10 @@ static size_t bytes_needed(const struct attention_request *request, size_t max_s
 {
 	const attn_shape *shape = &request->shape;
 	size_t together = request->batch < max_sequences ? request->batch : max_sequences;
-	size_t scratch = request->split_heads ? attn_attend_tile_bytes(shape)
-	                                      : attn_layer_scratch_bytes(&request->layer, shape->queries,
-	                                                                 shape->keys, together);
+	size_t scratch = request->split_heads
+	                     ? attn_attend_scratch_bytes(shape, &request->options, together)
+	                     : attn_layer_scratch_bytes(&request->layer, shape->queries, shape->keys,
+	                                                shape->past, &request->options, together);
 	size_t bytes = saturating_add(scratch, attention_request_input_bytes(request));
 	bytes = saturating_add(bytes, attention_request_output_bytes(request));
 	return saturating_add(bytes, attention_request_reply_bytes(request));
@@ -230,9 +231,9 @@ static attn_sequence sequence_common(const struct attention_request *request, si
 	};
 	size_t one_head = shape->queries * shape->keys;
 	if (request->weights == WEIGHTS_PER_HEAD)
-		sequence.weights = request->weights_out + index * shape->heads * one_head;
+		sequence.weights = request->weights_out.data + index * shape->heads * one_head;
 	else if (request->weights == WEIGHTS_MEAN)
-		sequence.mean_weights = request->weights_out + index * one_head;
+		sequence.mean_weights = request->weights_out.data + index * one_head;
 	return sequence;
 }
 
@@ -329,7 +330,7 @@ static attn_status slice_run(const struct slice *slice, const struct attention_r
 		return attn_attend(means->kernels, means->executor, &like->shape, &like->options,
 		                   slice->of_heads, slice->count);
 	return attn_layer_run(means->kernels, means->executor, &like->layer, like->shape.queries,
-	                      like->shape.keys, &like->options, slice->through_layer, slice->count);
+	                      like->shape.keys, like->shape.past, &like->options, slice->through_layer, slice->count);
 }
 
 static bool slice_reserve(struct slice *slice, bool split_heads, attn_arena *scratch)

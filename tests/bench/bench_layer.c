@@ -50,7 +50,7 @@ static void run_layer(void *arg)
 {
 	struct layer_bench *bench = arg;
 	attn_arena_mark mark = attn_arena_here(bench->executor.scratch);
-	check(attn_layer_run(bench->kernels, &bench->executor, bench->layer, bench->length, bench->length,
+	check(attn_layer_run(bench->kernels, &bench->executor, bench->layer, bench->length, bench->length, 0,
 	                     &bench->options, bench->sequences, bench->count),
 	      "attn_layer_run");
 	attn_arena_rewind(bench->executor.scratch, mark);

@@ -42,9 +42,9 @@ static void check_request(struct attention_request *request)
 	expect(attention_request_reply_bytes(request) <= limits.reply_bytes);
 	expect(attention_request_reserve(request));
 	memset(request->context.data, 0, request->context.count * sizeof(float));
-	if (request->weights_out) {
+	if (request->weights_out.data) {
 		size_t heads = request->weights == WEIGHTS_MEAN ? 1 : shape->heads;
-		memset(request->weights_out, 0,
+		memset(request->weights_out.data, 0,
 		       request->batch * heads * shape->queries * shape->keys * sizeof(float));
 	}
 }

@@ -355,7 +355,7 @@ static void layer_gives(const char *name, const attn_model *model, const struct 
 	                                .output = output,
 	                                .attend = {.key_length = inputs[1]->rows}};
 	ck_assert_int_eq(attn_layer_run(kernels, &executor, attn_model_layer(model, 0, ATTN_SELF),
-	                                inputs[0]->rows, inputs[1]->rows, &options, &sequence, 1),
+	                                inputs[0]->rows, inputs[1]->rows, 0, &options, &sequence, 1),
 	                 ATTN_OK);
 	for (size_t i = 0; i < inputs[0]->rows * WIDTH; i++)
 		ck_assert_double_eq_tol((double)output[i], want[i / WIDTH][i % WIDTH], 1e-5);

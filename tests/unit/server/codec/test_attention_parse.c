@@ -378,7 +378,7 @@ START_TEST(sizes_count_what_is_held)
 	ck_assert_uint_gt(attention_request_reply_bytes(request), 16 * 16);
 	ck_assert(attention_request_reserve(request));
 	ck_assert_uint_eq(request->context.count, 8);
-	ck_assert_ptr_nonnull(request->weights_out);
+	ck_assert_ptr_nonnull(request->weights_out.data);
 	attention_request_free(request);
 }
 END_TEST

@@ -43,7 +43,7 @@ static char *reply_of(struct attention_request *request)
 	for (size_t i = 0; i < request->context.count; i++)
 		request->context.data[i] = (float)i;
 	for (size_t i = 0; i < weights_count(request); i++)
-		request->weights_out[i] = 100 + (float)i;
+		request->weights_out.data[i] = 100 + (float)i;
 	char *text = attention_reply_format(request, &length, &problem);
 	ck_assert_ptr_nonnull(text);
 	ck_assert_uint_le(length, attention_request_reply_bytes(request));
@@ -165,7 +165,7 @@ START_TEST(a_result_that_is_not_finite_is_named_by_its_place)
 		if (cases[i].context < request->context.count)
 			request->context.data[cases[i].context] = cases[i].value;
 		if (cases[i].weight < weights_count(request))
-			request->weights_out[cases[i].weight] = cases[i].value;
+			request->weights_out.data[cases[i].weight] = cases[i].value;
 		problem = (struct problem){.code = PROBLEM_NONE};
 		ck_assert_ptr_null(attention_reply_format(request, &length, &problem));
 		ck_assert_int_eq(problem.code, PROBLEM_RESULT_NOT_FINITE);
@@ -192,7 +192,7 @@ START_TEST(no_reply_is_longer_than_its_bound)
 		for (size_t j = 0; j < request->context.count; j++)
 			request->context.data[j] = -1.17549435e-38f;
 		for (size_t j = 0; j < weights_count(request); j++)
-			request->weights_out[j] = -1.17549435e-38f;
+			request->weights_out.data[j] = -1.17549435e-38f;
 		char *text = attention_reply_format(request, &length, &problem);
 		ck_assert_ptr_nonnull(text);
 		ck_assert_uint_le(length, attention_request_reply_bytes(request));

@@ -298,7 +298,8 @@ static void expect_weights(const struct attention_request *request, const size_t
 static double context_at(const struct attention_request *request, const size_t at[4])
 {
 	const attn_shape *shape = &request->shape;
-	return input_at(request, &request->context, shape->heads, shape->queries, shape->value_width, at);
+	const struct tensor context = {.data = request->context.data, .rank = request->context.rank};
+	return input_at(request, &context, shape->heads, shape->queries, shape->value_width, at);
 }
 
 static void check_row(const struct attention_request *request, size_t b, size_t h, size_t q, double *mean)
@@ -320,7 +321,7 @@ static void check_row(const struct attention_request *request, size_t b, size_t 
 		size_t row = (b * shape->heads + h) * shape->queries + q;
 		mean[k] += weights[k] / (double)shape->heads;
 		if (request->weights == WEIGHTS_PER_HEAD)
-			ck_assert_double_eq_tol((double)request->weights_out[row * shape->keys + k],
+			ck_assert_double_eq_tol((double)request->weights_out.data[row * shape->keys + k],
 			                        weights[k], 2e-6);
 	}
 }
@@ -333,7 +334,8 @@ static void check_query(const struct attention_request *request, size_t b, size_
 		check_row(request, b, h, q, mean);
 	size_t row = b * shape->queries + q;
 	for (size_t k = 0; request->weights == WEIGHTS_MEAN && k < shape->keys; k++)
-		ck_assert_double_eq_tol((double)request->weights_out[row * shape->keys + k], mean[k], 2e-6);
+		ck_assert_double_eq_tol((double)request->weights_out.data[row * shape->keys + k], mean[k],
+		                        2e-6);
 }
 
 #define QUERIES "[[[1,-2],[0.3,0.4]],[[-0.5,0.6],[0.7,2]],[[1.5,1.6],[-0.7,-1]]]"
@@ -415,7 +417,8 @@ START_TEST(a_mask_with_a_row_for_each_sequence_head_and_query_reaches_each)
 	compute(&job, 1, 32, SIZE_MAX);
 	for (size_t row = 0; row < 8; row++) {
 		for (size_t key = 0; key < 3; key++)
-			ck_assert_float_eq(job->attention->weights_out[3 * row + key], key == allowed[row]);
+			ck_assert_float_eq(job->attention->weights_out.data[3 * row + key],
+			                   key == allowed[row]);
 	}
 	job_free(job);
 	stop();
@@ -557,7 +560,7 @@ START_TEST(jobs_of_one_model_layer_share_a_call_and_keep_their_bits)
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert_uint_eq(jobs[i]->batch_sequences, 6);
 		ck_assert_uint_eq(alone[i]->batch_sequences, 1);
-		const struct tensor *context = &jobs[i]->attention->context;
+		const struct reply_tensor *context = &jobs[i]->attention->context;
 		ck_assert_mem_eq(context->data, alone[i]->attention->context.data,
 		                 context->count * sizeof(float));
 		job_free(jobs[i]);

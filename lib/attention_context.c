@@ -1,0 +1,144 @@
+#include "attention_context.h"
+
+#include <math.h>
+
+static float *context_row(const struct attn_panel *panel, size_t r)
+{
+	const attn_sequence *sequence = panel->sequence;
+	return sequence->context + panel->head * sequence->context_head_stride +
+	       (panel->first + r) * sequence->context_row_stride;
+}
+
+static const float *value_row(const struct attn_panel *panel, size_t key)
+{
+	const attn_heads *value = &panel->sequence->value;
+	return value->data + attn_panel_kv_head(panel) * value->head_stride + key * value->row_stride;
+}
+
+/* Multiplies row by factor; false when a number is not finite then. */
+static bool row_scale(float *row, size_t count, float factor)
+{
+	float probe[ATTN_LANES] = {0}; /* zeros while all numbers are finite */
+	bool finite = true;
+	size_t i = 0;
+	for (; i + ATTN_LANES <= count; i += ATTN_LANES) {
+		for (size_t lane = 0; lane < ATTN_LANES; lane++) {
+			row[i + lane] *= factor;
+			probe[lane] += row[i + lane] * 0.0f;
+		}
+	}
+	for (; i < count; i++) {
+		row[i] *= factor;
+		probe[0] += row[i] * 0.0f;
+	}
+	for (size_t lane = 0; lane < ATTN_LANES; lane++)
+		finite = finite && probe[lane] == 0.0f;
+	return finite;
+}
+
+/* Context of the panel's rows from values [hi - lo, value_width]. False when a row came out not finite that
+ * has no NaN among its own weights. */
+static bool context_product(const struct attn_panel *panel, const float *values, size_t stride)
+{
+	const struct attn_call *call = panel->call;
+	const size_t width = call->shape->value_width, keys = panel->hi - panel->lo;
+	const struct attn_gemm product = {
+	    .m = panel->rows,
+	    .n = width,
+	    .k = keys,
+	    .alpha = 1,
+	    .a = panel->scores,
+	    .lda = call->plan.stride,
+	    .b = values,
+	    .ldb = attn_leading(keys, stride, width),
+	    .c = context_row(panel, 0),
+	    .ldc = attn_leading(panel->rows, panel->sequence->context_row_stride, width),
+	};
+	call->kernels->gemm(&product);
+	bool finite = true;
+	for (size_t r = 0; r < panel->rows; r++) {
+		bool row_finite = row_scale(context_row(panel, r), width, panel->inverse[r]);
+		finite = finite && (row_finite || isnan(panel->inverse[r]));
+	}
+	return finite;
+}
+
+/* ---- values that are not finite */
+
+/* Context of row r by plain loops over the keys that are allowed, whatever their weight. */
+static void row_context_plain(const struct attn_panel *panel, size_t r)
+{
+	enum { BLOCK = 64 };
+	const float *row = panel->scores + r * panel->call->plan.stride;
+	const size_t width = panel->call->shape->value_width;
+	const double inverse = (double)panel->inverse[r];
+	float *out = context_row(panel, r);
+	for (size_t first = 0; first < width; first += BLOCK) {
+		size_t count = width - first < BLOCK ? width - first : BLOCK;
+		double sum[BLOCK] = {0};
+		for (size_t key = panel->spans[r].lo; key < panel->spans[r].hi; key++) {
+			if (!attn_panel_allows(panel, r, key))
+				continue;
+			double weight = (double)row[key - panel->lo] * inverse;
+			const float *value = value_row(panel, key) + first;
+			for (size_t d = 0; d < count; d++)
+				sum[d] += weight * (double)value[d];
+		}
+		for (size_t d = 0; d < count; d++)
+			out[first + d] = (float)sum[d];
+	}
+}
+
+static bool row_needs_plain(const struct attn_panel *panel, size_t r, const uint8_t *odd)
+{
+	if (isnan(panel->inverse[r]))
+		return false;
+	const float *row = context_row(panel, r);
+	for (size_t d = 0; d < panel->call->shape->value_width; d++)
+		if (!isfinite(row[d]))
+			return true;
+	for (size_t key = panel->spans[r].lo; key < panel->spans[r].hi; key++)
+		if (odd[key - panel->lo] && attn_panel_allows(panel, r, key))
+			return true;
+	return false;
+}
+
+/* Computes the context again from a copy of the values with zeros where they are not finite, so that excluded
+ * ones change nothing; rows that are allowed such a value, or overflow, go through plain loops. */
+static attn_status context_odd(const struct attn_panel *panel, attn_arena *scratch)
+{
+	const size_t width = panel->call->shape->value_width, keys = panel->hi - panel->lo;
+	float *values = attn_arena_floats(scratch, keys * width);
+	uint8_t *odd = attn_arena_alloc(scratch, keys);
+	if (values == NULL || odd == NULL)
+		return ATTN_MEMORY;
+	for (size_t j = 0; j < keys; j++) {
+		const float *value = value_row(panel, panel->lo + j);
+		odd[j] = 0;
+		for (size_t d = 0; d < width; d++) {
+			bool finite = isfinite(value[d]);
+			odd[j] |= !finite;
+			values[j * width + d] = finite ? value[d] : 0;
+		}
+	}
+	context_product(panel, values, width);
+	for (size_t r = 0; r < panel->rows; r++)
+		if (row_needs_plain(panel, r, odd))
+			row_context_plain(panel, r);
+	return ATTN_OK;
+}
+
+attn_status attn_panel_context(const struct attn_panel *panel, attn_arena *scratch)
+{
+	if (panel->lo == panel->hi) { /* no row has a key */
+		for (size_t r = 0; r < panel->rows; r++)
+			attn_fill(context_row(panel, r), 0, panel->call->shape->value_width, 0);
+		return ATTN_OK;
+	}
+	if (context_product(panel, value_row(panel, panel->lo), panel->sequence->value.row_stride))
+		return ATTN_OK;
+	attn_arena_mark mark = attn_arena_here(scratch);
+	attn_status status = context_odd(panel, scratch);
+	attn_arena_rewind(scratch, mark);
+	return status;
+}

@@ -1,0 +1,219 @@
+#include "attention_panel.h"
+
+#include <math.h>
+
+#include "attention_outputs.h"
+#include "rounding.h"
+
+/* ---- which keys a query may see */
+
+/* How far the aligned diagonal lies to the right of the main one. */
+static int64_t diagonal_offset(const struct attn_panel *panel)
+{
+	const attn_shape *shape = panel->call->shape;
+	switch (panel->call->options->causal) {
+	case ATTN_CAUSAL_TOP_LEFT:
+		return 0;
+	case ATTN_CAUSAL_OFFSET:
+		return panel->sequence->causal_offset;
+	case ATTN_CAUSAL_NONE:
+	case ATTN_CAUSAL_BOTTOM_RIGHT:
+		break;
+	}
+	return (int64_t)shape->keys - (int64_t)shape->queries;
+}
+
+/* Keys that length, causal mode and window leave to a query. */
+static struct attn_span row_span(const struct attn_panel *panel, size_t query)
+{
+	const attn_options *options = panel->call->options;
+	const __int128 diagonal = (__int128)query + diagonal_offset(panel);
+	__int128 lo = 0, hi = (__int128)panel->sequence->key_length;
+	if (options->causal != ATTN_CAUSAL_NONE && diagonal + 1 < hi)
+		hi = diagonal + 1;
+	if (options->window_left >= 0 && diagonal - options->window_left > lo)
+		lo = diagonal - options->window_left;
+	if (options->window_right >= 0 && diagonal + options->window_right + 1 < hi)
+		hi = diagonal + options->window_right + 1;
+	if (lo >= hi)
+		return (struct attn_span){0, 0};
+	return (struct attn_span){(size_t)lo, (size_t)hi};
+}
+
+void attn_panel_spans(struct attn_panel *panel)
+{
+	panel->lo = panel->call->shape->keys;
+	panel->hi = 0;
+	for (size_t r = 0; r < panel->rows; r++) {
+		struct attn_span span = row_span(panel, panel->first + r);
+		panel->spans[r] = span;
+		if (span.lo == span.hi)
+			continue;
+		panel->lo = attn_smaller(panel->lo, span.lo);
+		panel->hi = attn_larger(panel->hi, span.hi);
+	}
+	panel->lo = attn_smaller(panel->lo, panel->hi);
+}
+
+static const uint8_t *mask_row(const struct attn_panel *panel, size_t r)
+{
+	const attn_mask *mask = &panel->sequence->mask;
+	return mask->data + panel->head * mask->head_stride + (panel->first + r) * mask->query_stride;
+}
+
+static const float *bias_row(const struct attn_panel *panel, size_t r)
+{
+	const attn_bias *bias = &panel->sequence->bias;
+	return bias->data + panel->head * bias->head_stride + (panel->first + r) * bias->query_stride;
+}
+
+bool attn_panel_allows(const struct attn_panel *panel, size_t r, size_t key)
+{
+	const attn_sequence *sequence = panel->sequence;
+	if (sequence->mask.data != NULL && mask_row(panel, r)[key * sequence->mask.key_stride] == 0)
+		return false;
+	return sequence->bias.data == NULL ||
+	       bias_row(panel, r)[key * sequence->bias.key_stride] != -INFINITY;
+}
+
+static bool row_has_key(const struct attn_panel *panel, size_t r)
+{
+	for (size_t key = panel->spans[r].lo; key < panel->spans[r].hi; key++)
+		if (attn_panel_allows(panel, r, key))
+			return true;
+	return false;
+}
+
+/* ---- scores */
+
+size_t attn_panel_kv_head(const struct attn_panel *panel)
+{
+	return panel->head / (panel->call->shape->heads / panel->call->shape->kv_heads);
+}
+
+void attn_panel_product(const struct attn_panel *panel, size_t r, size_t rows, struct attn_span keys,
+                        float *out, size_t stride)
+{
+	const struct attn_call *call = panel->call;
+	const attn_heads *query = &panel->sequence->query, *key = &panel->sequence->key;
+	const size_t width = call->shape->head_width;
+	const struct attn_gemm product = {
+	    .m = rows,
+	    .n = keys.hi - keys.lo,
+	    .k = width,
+	    .alpha = call->options->scale,
+	    .a = query->data + panel->head * query->head_stride + (panel->first + r) * query->row_stride,
+	    .lda = attn_leading(rows, query->row_stride, width),
+	    .b = key->data + attn_panel_kv_head(panel) * key->head_stride + keys.lo * key->row_stride,
+	    .ldb = attn_leading(keys.hi - keys.lo, key->row_stride, width),
+	    .b_transposed = true,
+	    .c = out,
+	    .ldc = stride,
+	};
+	call->kernels->gemm(&product);
+}
+
+void attn_scores_cap(float *scores, size_t count, float softcap)
+{
+	for (size_t j = 0; j < count; j++)
+		scores[j] = softcap * tanhf(scores[j] / softcap);
+}
+
+/* Subtracts slope * |i' - j| (Press et al. 2022) from scores of keys from first on. */
+static void scores_slope(float *scores, size_t count, float slope, double diagonal, size_t first)
+{
+	for (size_t j = 0; j < count; j++)
+		scores[j] -= slope * (float)fabs(diagonal - (double)(first + j));
+}
+
+/* Adds; a bias of -infinity takes the place of the score, NaN too. */
+static void scores_bias(float *scores, size_t count, const float *bias, size_t stride)
+{
+	for (size_t j = 0; j < count; j++) {
+		float add = bias[j * stride];
+		scores[j] = add == -INFINITY ? -INFINITY : scores[j] + add;
+	}
+}
+
+static void scores_mask(float *scores, size_t count, const uint8_t *mask, size_t stride)
+{
+	for (size_t j = 0; j < count; j++)
+		scores[j] = mask[j * stride] != 0 ? scores[j] : -INFINITY;
+}
+
+/* Positions of row r's span in the panel, outwards to whole groups of lanes. */
+static struct attn_span row_lanes(const struct attn_panel *panel, size_t r)
+{
+	return (struct attn_span){
+	    (panel->spans[r].lo - panel->lo) / ATTN_LANES * ATTN_LANES,
+	    attn_round_up(panel->spans[r].hi - panel->lo, ATTN_LANES),
+	};
+}
+
+void attn_panel_adjust(const struct attn_panel *panel, size_t r)
+{
+	const struct attn_call *call = panel->call;
+	const attn_sequence *sequence = panel->sequence;
+	const struct attn_span span = panel->spans[r];
+	if (span.lo == span.hi)
+		return;
+	const size_t count = span.hi - span.lo;
+	float *row = panel->scores + r * call->plan.stride;
+	float *scores = row + (span.lo - panel->lo);
+	if (call->options->softcap > 0)
+		attn_scores_cap(scores, count, call->options->softcap);
+	if (sequence->bias.data != NULL) {
+		size_t stride = sequence->bias.key_stride;
+		scores_bias(scores, count, bias_row(panel, r) + span.lo * stride, stride);
+	}
+	if (call->options->slopes != NULL) {
+		double diagonal = (double)(panel->first + r) + (double)diagonal_offset(panel);
+		scores_slope(scores, count, call->options->slopes[panel->head], diagonal, span.lo);
+	}
+	if (sequence->mask.data != NULL) {
+		size_t stride = sequence->mask.key_stride;
+		scores_mask(scores, count, mask_row(panel, r) + span.lo * stride, stride);
+	}
+	const struct attn_span lanes = row_lanes(panel, r);
+	attn_fill(row, lanes.lo, span.lo - panel->lo, -INFINITY);
+	attn_fill(row, span.hi - panel->lo, lanes.hi, -INFINITY);
+}
+
+/* ---- softmax */
+
+static void row_without_keys(struct attn_panel *panel, size_t r)
+{
+	attn_fill(panel->scores + r * panel->call->plan.stride, 0, panel->hi - panel->lo, 0);
+	panel->inverse[r] = 0;
+	attn_outputs_no_statistics(panel, r);
+}
+
+void attn_panel_softmax(struct attn_panel *panel, size_t r)
+{
+	const struct attn_call *call = panel->call;
+	float *row = panel->scores + r * call->plan.stride;
+	if (panel->spans[r].lo == panel->spans[r].hi) {
+		row_without_keys(panel, r);
+		return;
+	}
+	const struct attn_span lanes = row_lanes(panel, r);
+	const size_t count = lanes.hi - lanes.lo;
+	struct attn_row_totals totals = {.max = call->kernels->row_max(row + lanes.lo, count)};
+	if (totals.max == -INFINITY && !row_has_key(panel, r)) {
+		row_without_keys(panel, r);
+		return;
+	}
+	totals.shift = totals.max;
+	double sink = 0;
+	if (call->options->sink != NULL) {
+		float logit = call->options->sink[panel->head];
+		totals.shift = logit > totals.max ? logit : totals.max;
+		sink = exp((double)(logit - totals.shift));
+	}
+	totals.has_nan = isinf(totals.shift) && attn_outputs_row_has_nan(panel, r);
+	totals.sum = call->kernels->row_exp(row + lanes.lo, count, totals.shift) + sink;
+	attn_fill(row, 0, lanes.lo, 0);
+	attn_fill(row, lanes.hi, panel->hi - panel->lo, 0);
+	panel->inverse[r] = (float)(1.0 / totals.sum);
+	attn_outputs_statistics(panel, r, &totals);
+}
