@@ -50,12 +50,35 @@ attn_shape draw_shape(struct draw *draw, size_t longest)
 	shape.heads = shape.kv_heads * draw_size(draw, 1, 3);
 	if (draw_chance(draw, 30))
 		shape.keys = shape.queries;
+	if (draw_chance(draw, 30))
+		shape.past = draw_size(draw, 0, shape.keys);
 	return shape;
 }
 
 static int64_t draw_window(struct draw *draw, size_t keys)
 {
 	return draw_chance(draw, 40) ? (int64_t)draw_size(draw, 0, keys) : -1;
+}
+
+/* Some numbers below limit, repeats and any order among them; NULL by chance. */
+static const size_t *draw_list(struct draw *draw, size_t limit, size_t *count)
+{
+	*count = draw_size(draw, 0, limit + 2);
+	if (draw_chance(draw, 40))
+		return NULL;
+	size_t *list = take(draw, *count * sizeof(size_t));
+	for (size_t i = 0; i < *count; i++)
+		list[i] = draw_size(draw, 0, limit - 1);
+	return list;
+}
+
+static const attn_selection *draw_selection(struct draw *draw, const attn_shape *shape)
+{
+	attn_selection *selection = take(draw, sizeof(*selection));
+	selection->heads = draw_list(draw, shape->heads, &selection->head_count);
+	selection->queries = draw_list(draw, shape->queries, &selection->query_count);
+	selection->top_k = draw_size(draw, 0, shape->keys);
+	return selection;
 }
 
 attn_options draw_options(struct draw *draw, const attn_shape *shape)
@@ -74,6 +97,15 @@ attn_options draw_options(struct draw *draw, const attn_shape *shape)
 		options.sink = draw_floats(draw, shape->heads);
 	if (draw_chance(draw, 20))
 		options.slopes = draw_floats(draw, shape->heads);
+	if (shape->head_width % 2 == 0 && draw_chance(draw, 50)) {
+		options.rotation = draw_chance(draw, 50) ? ATTN_ROTATE_HALVES : ATTN_ROTATE_PAIRS;
+		options.rope_theta = (double)draw_size(draw, 1, 20000);
+	}
+	options.position_offset = (int64_t)shape->past;
+	if (draw_chance(draw, 30))
+		options.position_offset = (int64_t)draw_size(draw, 0, 70000) - 2000;
+	if (draw_chance(draw, 50))
+		options.selection = draw_selection(draw, shape);
 	return options;
 }
 
@@ -123,25 +155,80 @@ static attn_bias draw_bias(struct draw *draw, const attn_shape *shape)
 	return (attn_bias){data, strides[0], strides[1], strides[2]};
 }
 
-attn_sequence draw_sequence(struct draw *draw, const attn_shape *shape)
+static float *maybe(struct draw *draw, unsigned percent, size_t count)
 {
+	return draw_chance(draw, percent) ? draw_floats(draw, count) : NULL;
+}
+
+void draw_outputs(struct draw *draw, const attn_shape *shape, const attn_options *options,
+                  attn_sequence *sequence)
+{
+	const size_t rows = shape->heads * shape->queries, key_rows = shape->kv_heads * shape->keys;
+	const size_t shown = shown_rows(shape, options), top = shown * shown_top(options);
+	sequence->context = draw_floats(draw, rows * shape->value_width);
+	sequence->context_head_stride = shape->value_width;
+	sequence->context_row_stride = shape->heads * shape->value_width;
+	sequence->weights = maybe(draw, 70, shown * shape->keys);
+	sequence->scores = maybe(draw, 20, shown * shape->keys);
+	sequence->capped = maybe(draw, 20, shown * shape->keys);
+	sequence->masked = maybe(draw, 20, shown * shape->keys);
+	sequence->mean_weights = maybe(draw, 20, shape->queries * shape->keys);
+	sequence->top_indices = draw_chance(draw, 40) ? take(draw, top * sizeof(int64_t)) : NULL;
+	sequence->top_values = maybe(draw, 40, top);
+	sequence->entropy = maybe(draw, 20, rows);
+	sequence->logsumexp = maybe(draw, 20, rows);
+	sequence->maximum = maybe(draw, 20, rows);
+	sequence->used_query = maybe(draw, 20, rows * shape->head_width);
+	sequence->used_key = maybe(draw, 20, key_rows * shape->head_width);
+	sequence->used_value = maybe(draw, 20, key_rows * shape->value_width);
+}
+
+size_t shown_rows(const attn_shape *shape, const attn_options *options)
+{
+	const attn_selection *selection = options->selection;
+	size_t heads = shape->heads, queries = shape->queries;
+	if (selection != NULL && selection->heads != NULL)
+		heads = selection->head_count;
+	if (selection != NULL && selection->queries != NULL)
+		queries = selection->query_count;
+	return heads * queries;
+}
+
+size_t shown_top(const attn_options *options)
+{
+	return options->selection == NULL ? 0 : options->selection->top_k;
+}
+
+size_t shown_row(const attn_shape *shape, const attn_options *options, size_t slot)
+{
+	const attn_selection *selection = options->selection;
+	size_t queries = shape->queries;
+	if (selection != NULL && selection->queries != NULL)
+		queries = selection->query_count;
+	size_t head = slot / queries, query = slot % queries;
+	if (selection != NULL && selection->heads != NULL)
+		head = selection->heads[head];
+	if (selection != NULL && selection->queries != NULL)
+		query = selection->queries[query];
+	return head * shape->queries + query;
+}
+
+attn_sequence draw_sequence(struct draw *draw, const attn_shape *shape, const attn_options *options)
+{
+	const size_t fresh = shape->keys - shape->past;
 	attn_sequence sequence = {
 	    .query = draw_heads(draw, shape->heads, shape->queries, shape->head_width),
-	    .key = draw_heads(draw, shape->kv_heads, shape->keys, shape->head_width),
-	    .value = draw_heads(draw, shape->kv_heads, shape->keys, shape->value_width),
+	    .key = draw_heads(draw, shape->kv_heads, fresh, shape->head_width),
+	    .value = draw_heads(draw, shape->kv_heads, fresh, shape->value_width),
+	    .past_key = draw_heads(draw, shape->kv_heads, shape->past, shape->head_width),
+	    .past_value = draw_heads(draw, shape->kv_heads, shape->past, shape->value_width),
 	    .key_length = draw_chance(draw, 30) ? draw_size(draw, 0, shape->keys) : shape->keys,
 	    .causal_offset = (int64_t)draw_size(draw, 0, 2 * shape->keys) - (int64_t)shape->keys / 2,
-	    .context = draw_floats(draw, shape->heads * shape->queries * shape->value_width),
-	    .context_head_stride = shape->value_width,
-	    .context_row_stride = shape->heads * shape->value_width,
 	};
 	if (draw_chance(draw, 30))
 		sequence.mask = draw_mask(draw, shape);
 	if (draw_chance(draw, 30))
 		sequence.bias = draw_bias(draw, shape);
-	if (draw_chance(draw, 70))
-		sequence.weights = draw_floats(draw, shape->heads * shape->queries * shape->keys);
-	if (draw_chance(draw, 30))
-		sequence.mean_weights = draw_floats(draw, shape->queries * shape->keys);
+	draw_outputs(draw, shape, options, &sequence);
 	return sequence;
 }

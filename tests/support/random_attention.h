@@ -24,7 +24,16 @@ float *draw_floats(struct draw *draw, size_t count);
 attn_shape draw_shape(struct draw *draw, size_t longest);
 /* Scale 1/sqrt(D) times up to 2; each other option present with a chance of its own. */
 attn_options draw_options(struct draw *draw, const attn_shape *shape);
-/* Inputs, masks and outputs of a sequence, head-major or row-major; weights and mean each by chance. */
-attn_sequence draw_sequence(struct draw *draw, const attn_shape *shape);
+/* Inputs, masks and outputs of a sequence, head-major or row-major. */
+attn_sequence draw_sequence(struct draw *draw, const attn_shape *shape, const attn_options *options);
+/* Outputs of its own for a sequence: context always, each other by chance. */
+void draw_outputs(struct draw *draw, const attn_shape *shape, const attn_options *options,
+                  attn_sequence *sequence);
+
+/* What a selection shows: how many rows of [H', Lq'], the row of [heads, queries] in place number slot, and
+ * k. */
+size_t shown_rows(const attn_shape *shape, const attn_options *options);
+size_t shown_row(const attn_shape *shape, const attn_options *options, size_t slot);
+size_t shown_top(const attn_options *options);
 
 #endif

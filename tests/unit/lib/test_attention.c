@@ -1,139 +1,38 @@
 #include "attn.h"
 #include "kernel_sets.h"
+#include "small_attention.h"
 
 #include <math.h>
 #include <string.h>
-
-/* A call of one sequence with tensors of its own, head-major, small. */
-enum { MOST = 4096 };
-
-struct small {
-	attn_shape shape;
-	attn_options options;
-	attn_sequence sequence;
-	float query[MOST], key[MOST], value[MOST];
-	float context[MOST], weights[MOST], mean[MOST];
-};
-
-static struct small small_make(size_t heads, size_t kv_heads, size_t queries, size_t keys, size_t width,
-                               size_t value_width)
-{
-	return (struct small){
-	    .shape = {heads, kv_heads, queries, keys, width, value_width},
-	    .options = attn_options_default(width),
-	    .sequence = {.key_length = keys},
-	};
-}
-
-/* One head of width 1 with Q = K = 0 and values as a column: every allowed key weighs the same. */
-static struct small small_flat(size_t queries, size_t keys, const float *values)
-{
-	struct small small = small_make(1, 1, queries, keys, 1, 1);
-	memcpy(small.value, values, keys * sizeof(float));
-	return small;
-}
-
-static const float COLUMN[] = {10, 20, 60, 0, 0, 0};
-
-/* Points the sequence at the tensors, which a copy of the struct has moved, and fills outputs with rubbish.
- */
-static void small_point(struct small *small)
-{
-	const attn_shape *shape = &small->shape;
-	attn_sequence *sequence = &small->sequence;
-	sequence->query = (attn_heads){small->query, shape->queries * shape->head_width, shape->head_width};
-	sequence->key = (attn_heads){small->key, shape->keys * shape->head_width, shape->head_width};
-	sequence->value = (attn_heads){small->value, shape->keys * shape->value_width, shape->value_width};
-	sequence->context = small->context;
-	sequence->context_head_stride = shape->queries * shape->value_width;
-	sequence->context_row_stride = shape->value_width;
-	sequence->weights = small->weights;
-	for (size_t i = 0; i < MOST; i++)
-		small->context[i] = small->weights[i] = small->mean[i] = NAN;
-}
-
-static attn_status attend(attn_kernels *kernels, const struct small *small)
-{
-	attn_arena *scratch = attn_arena_new(0);
-	attn_executor executor = attn_executor_serial(scratch);
-	attn_status status =
-	    attn_attend(kernels, &executor, &small->shape, &small->options, &small->sequence, 1);
-	attn_arena_free(scratch);
-	return status;
-}
-
-static void run(attn_kernels *kernels, struct small *small)
-{
-	small_point(small);
-	ck_assert_int_eq(attend(kernels, small), ATTN_OK);
-}
-
-static void run_mean(attn_kernels *kernels, struct small *small)
-{
-	small_point(small);
-	small->sequence.weights = NULL;
-	small->sequence.mean_weights = small->mean;
-	ck_assert_int_eq(attend(kernels, small), ATTN_OK);
-}
-
-static void same(const float *found, const float *wanted, size_t count, double limit)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!(fabs((double)found[i] - (double)wanted[i]) <= limit))
-			ck_abort_msg("number %zu is %.9g, should be %.9g", i, (double)found[i],
-			             (double)wanted[i]);
-}
-
-#define SAME(found, ...)                                                                                     \
-	same((found), (const float[]){__VA_ARGS__}, sizeof((const float[]){__VA_ARGS__}) / sizeof(float),    \
-	     1e-6)
-
-static attn_mask mask_of(const uint8_t *data, size_t keys)
-{
-	return (attn_mask){data, 0, keys, 1};
-}
-
-static attn_bias bias_of(const float *data, size_t keys)
-{
-	return (attn_bias){data, 0, keys, 1};
-}
-
-/* Scores given as a bias, so that they are exact. */
-static struct small small_scores(const float *scores, size_t keys, const float *values)
-{
-	struct small small = small_flat(1, keys, values);
-	small.sequence.bias = bias_of(scores, keys);
-	return small;
-}
 
 /* ---- rule 1 */
 
 static void rule_1_true_means_may_attend(attn_kernels *kernels)
 {
-	struct small small = small_flat(1, 3, COLUMN);
-	small.sequence.mask = mask_of((const uint8_t[]){1, 0, 0}, 3);
-	run(kernels, &small);
-	SAME(small.context, 10);
-	SAME(small.weights, 1, 0, 0);
+	struct small small = small_flat(1, 3, SMALL_COLUMN);
+	small.sequence.mask = small_mask((const uint8_t[]){1, 0, 0}, 3);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 10);
+	SMALL_SAME(small.weights, 1, 0, 0);
 }
 ON_EACH_SET(rule_1_true_means_may_attend)
 
 static void rule_1_any_byte_but_zero_is_true(attn_kernels *kernels)
 {
-	struct small small = small_flat(1, 3, COLUMN);
-	small.sequence.mask = mask_of((const uint8_t[]){255, 2, 0}, 3);
-	run(kernels, &small);
-	SAME(small.context, 15);
+	struct small small = small_flat(1, 3, SMALL_COLUMN);
+	small.sequence.mask = small_mask((const uint8_t[]){255, 2, 0}, 3);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 15);
 }
 ON_EACH_SET(rule_1_any_byte_but_zero_is_true)
 
 static void rule_1_masks_combine_by_and(attn_kernels *kernels)
 {
-	struct small small = small_flat(2, 2, COLUMN);
+	struct small small = small_flat(2, 2, SMALL_COLUMN);
 	small.options.causal = ATTN_CAUSAL_BOTTOM_RIGHT;
-	small.sequence.mask = mask_of((const uint8_t[]){1, 1, 1, 1}, 2);
-	run(kernels, &small);
-	SAME(small.weights, 1, 0, .5f, .5f);
+	small.sequence.mask = small_mask((const uint8_t[]){1, 1, 1, 1}, 2);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 1, 0, .5f, .5f);
 
 	/* the window drops key 0, the mask key 1, the length key 4 and causal key 5 */
 	small = small_flat(1, 6, (const float[]){1, 2, 4, 8, 16, 32});
@@ -141,10 +40,10 @@ static void rule_1_masks_combine_by_and(attn_kernels *kernels)
 	small.sequence.causal_offset = 4;
 	small.options.window_left = 3;
 	small.sequence.key_length = 4;
-	small.sequence.mask = mask_of((const uint8_t[]){1, 0, 1, 1, 1, 1}, 6);
-	run(kernels, &small);
-	SAME(small.weights, 0, 0, .5f, .5f, 0, 0);
-	SAME(small.context, 6);
+	small.sequence.mask = small_mask((const uint8_t[]){1, 0, 1, 1, 1, 1}, 6);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 0, 0, .5f, .5f, 0, 0);
+	SMALL_SAME(small.context, 6);
 }
 ON_EACH_SET(rule_1_masks_combine_by_and)
 
@@ -154,11 +53,11 @@ static void rule_1_mask_strides_broadcast(attn_kernels *kernels)
 	memcpy(small.value, (const float[]){10, 20, 60, 1, 2, 4}, 6 * sizeof(float));
 	small.sequence.mask =
 	    (attn_mask){(const uint8_t[]){1, 0, 1, 0, 1, 1}, 3, 0, 1}; /* [heads, 1, keys] */
-	run(kernels, &small);
-	SAME(small.context, 35, 35, 3, 3);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 35, 35, 3, 3);
 	small.sequence.mask = (attn_mask){(const uint8_t[]){1, 0}, 0, 1, 0}; /* [1, queries, 1] */
-	run(kernels, &small);
-	SAME(small.context, 30, 0, 7.0f / 3, 0);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 30, 0, 7.0f / 3, 0);
 }
 ON_EACH_SET(rule_1_mask_strides_broadcast)
 
@@ -166,37 +65,19 @@ ON_EACH_SET(rule_1_mask_strides_broadcast)
 
 static const float ODD[] = {NAN, INFINITY, -INFINITY};
 
-/* Random-looking tensors, the same each time. */
-static void small_fill(struct small *small)
-{
-	for (size_t i = 0; i < MOST; i++) {
-		small->query[i] = sinf((float)i);
-		small->key[i] = sinf((float)(i * i % 977));
-		small->value[i] = cosf((float)(3 * i));
-	}
-}
-
-static void same_results(const struct small *a, const struct small *b)
-{
-	const attn_shape *shape = &a->shape;
-	size_t rows = shape->heads * shape->queries;
-	ck_assert_mem_eq(a->weights, b->weights, rows * shape->keys * sizeof(float));
-	ck_assert_mem_eq(a->context, b->context, rows * shape->value_width * sizeof(float));
-}
-
 /* Puts each of ODD into key and value number 3 of a call that excludes it. */
 static void check_odd_key_excluded(attn_kernels *kernels, struct small *small)
 {
 	const attn_shape *shape = &small->shape;
-	run(kernels, small);
+	small_run(kernels, small);
 	for (size_t i = 0; i < sizeof(ODD) / sizeof(ODD[0]); i++) {
 		struct small odd = *small;
 		for (size_t h = 0; h < shape->kv_heads; h++) {
 			odd.key[(h * shape->keys + 3) * shape->head_width] = ODD[i];
 			odd.value[(h * shape->keys + 3) * shape->value_width] = ODD[i];
 		}
-		run(kernels, &odd);
-		same_results(small, &odd);
+		small_run(kernels, &odd);
+		small_same(small, &odd);
 	}
 }
 
@@ -207,9 +88,9 @@ static void rule_2_excluded_keys_and_values_change_no_bit(attn_kernels *kernels)
 	struct small small = small_make(2, 1, 3, 5, 4, 6);
 	small_fill(&small);
 	struct small masked = small, biased = small, padded = small, causal = small, window = small;
-	masked.sequence.mask = mask_of(MASK, 0);
+	masked.sequence.mask = small_mask(MASK, 0);
 	check_odd_key_excluded(kernels, &masked);
-	biased.sequence.bias = bias_of(BIAS, 0);
+	biased.sequence.bias = small_bias(BIAS, 0);
 	check_odd_key_excluded(kernels, &biased);
 	padded.sequence.key_length = 3;
 	check_odd_key_excluded(kernels, &padded);
@@ -225,10 +106,10 @@ static void rule_2_a_key_that_is_not_finite_touches_only_rows_that_may_see_it(at
 {
 	struct small small = small_flat(3, 3, (const float[]){10, 20, NAN});
 	small.options.causal = ATTN_CAUSAL_TOP_LEFT;
-	run(kernels, &small);
-	SAME(small.context, 10, 15);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 10, 15);
 	ck_assert(isnan(small.context[2]));
-	SAME(small.weights, 1, 0, 0, .5f, .5f, 0, 1.0f / 3, 1.0f / 3, 1.0f / 3);
+	SMALL_SAME(small.weights, 1, 0, 0, .5f, .5f, 0, 1.0f / 3, 1.0f / 3, 1.0f / 3);
 }
 ON_EACH_SET(rule_2_a_key_that_is_not_finite_touches_only_rows_that_may_see_it)
 
@@ -237,23 +118,23 @@ static void rule_2_a_bias_of_minus_infinity_excludes_as_a_mask_does(attn_kernels
 	struct small masked = small_make(2, 2, 3, 5, 4, 6);
 	small_fill(&masked);
 	struct small biased = masked;
-	masked.sequence.mask = mask_of((const uint8_t[]){1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}, 5);
+	masked.sequence.mask = small_mask((const uint8_t[]){1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}, 5);
 	float bias[15];
 	for (size_t i = 0; i < 15; i++)
 		bias[i] = masked.sequence.mask.data[i] != 0 ? 0 : -INFINITY;
-	biased.sequence.bias = bias_of(bias, 5);
-	run(kernels, &masked);
-	run(kernels, &biased);
-	same_results(&masked, &biased);
+	biased.sequence.bias = small_bias(bias, 5);
+	small_run(kernels, &masked);
+	small_run(kernels, &biased);
+	small_same(&masked, &biased);
 }
 ON_EACH_SET(rule_2_a_bias_of_minus_infinity_excludes_as_a_mask_does)
 
 static void rule_2_a_large_finite_bias_is_a_bias(attn_kernels *kernels)
 {
-	struct small small = small_scores((const float[]){-1e9f, -1e9f}, 2, COLUMN);
-	run(kernels, &small);
-	SAME(small.weights, .5f, .5f);
-	SAME(small.context, 15);
+	struct small small = small_scores((const float[]){-1e9f, -1e9f}, 2, SMALL_COLUMN);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, .5f, .5f);
+	SMALL_SAME(small.context, 15);
 }
 ON_EACH_SET(rule_2_a_large_finite_bias_is_a_bias)
 
@@ -261,9 +142,9 @@ static void rule_2_padded_values_may_be_nan(attn_kernels *kernels)
 {
 	struct small small = small_flat(1, 3, (const float[]){10, 20, NAN});
 	small.sequence.key_length = 2;
-	run(kernels, &small);
-	SAME(small.context, 15);
-	SAME(small.weights, .5f, .5f, 0);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 15);
+	SMALL_SAME(small.weights, .5f, .5f, 0);
 }
 ON_EACH_SET(rule_2_padded_values_may_be_nan)
 
@@ -276,15 +157,15 @@ static void rule_3_a_row_with_no_allowed_key_has_zero_weights_and_context(attn_k
 	memcpy(small.query, eye, sizeof(eye));
 	memcpy(small.key, eye, sizeof(eye));
 	memcpy(small.value, value, sizeof(value));
-	small.sequence.mask = mask_of((const uint8_t[]){0, 0, 1, 1}, 2);
-	run(kernels, &small);
-	SAME(small.weights, 0, 0, .330238f, .669762f);
-	SAME(small.context, 0, 0, 2.339523f, 3.339523f);
+	small.sequence.mask = small_mask((const uint8_t[]){0, 0, 1, 1}, 2);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 0, 0, .330238f, .669762f);
+	SMALL_SAME(small.context, 0, 0, 2.339523f, 3.339523f);
 
 	struct small without = small;
 	small_point(&without);
 	without.sequence.weights = NULL;
-	ck_assert_int_eq(attend(kernels, &without), ATTN_OK);
+	ck_assert_int_eq(small_attend(kernels, &without), ATTN_OK);
 	ck_assert_mem_eq(small.context, without.context, 4 * sizeof(float));
 }
 ON_EACH_SET(rule_3_a_row_with_no_allowed_key_has_zero_weights_and_context)
@@ -293,16 +174,16 @@ static void rule_3_holds_with_a_sink_and_values_that_are_not_finite(attn_kernels
 {
 	struct small small = small_flat(2, 3, (const float[]){NAN, INFINITY, 1});
 	small.options.sink = (const float[]){2};
-	small.sequence.mask = mask_of((const uint8_t[]){0, 0, 0, 0, 0, 1}, 3);
-	run(kernels, &small);
-	SAME(small.weights, 0, 0, 0, 0, 0, .119203f);
-	SAME(small.context, 0, .119203f);
+	small.sequence.mask = small_mask((const uint8_t[]){0, 0, 0, 0, 0, 1}, 3);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 0, 0, 0, 0, 0, .119203f);
+	SMALL_SAME(small.context, 0, .119203f);
 	small.sequence.key_length = 0;
-	run(kernels, &small);
-	SAME(small.weights, 0, 0, 0, 0, 0, 0);
-	SAME(small.context, 0, 0);
-	run_mean(kernels, &small);
-	SAME(small.mean, 0, 0, 0, 0, 0, 0);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 0, 0, 0, 0, 0, 0);
+	SMALL_SAME(small.context, 0, 0);
+	small_run_mean(kernels, &small);
+	SMALL_SAME(small.mean, 0, 0, 0, 0, 0, 0);
 }
 ON_EACH_SET(rule_3_holds_with_a_sink_and_values_that_are_not_finite)
 
@@ -310,7 +191,7 @@ ON_EACH_SET(rule_3_holds_with_a_sink_and_values_that_are_not_finite)
 
 static struct small small_causal(size_t queries, size_t keys, attn_causal causal, int64_t offset)
 {
-	struct small small = small_flat(queries, keys, COLUMN);
+	struct small small = small_flat(queries, keys, SMALL_COLUMN);
 	small.options.causal = causal;
 	small.sequence.causal_offset = offset;
 	return small;
@@ -319,37 +200,37 @@ static struct small small_causal(size_t queries, size_t keys, attn_causal causal
 static void rule_4_causal_aligns_bottom_right_or_top_left(attn_kernels *kernels)
 {
 	struct small small = small_causal(2, 3, ATTN_CAUSAL_BOTTOM_RIGHT, 0);
-	run(kernels, &small);
-	SAME(small.context, 15, 30);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 15, 30);
 	small = small_causal(2, 3, ATTN_CAUSAL_TOP_LEFT, 0);
-	run(kernels, &small);
-	SAME(small.context, 10, 15);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 10, 15);
 	small = small_causal(1, 3, ATTN_CAUSAL_BOTTOM_RIGHT, 0);
-	run(kernels, &small);
-	SAME(small.context, 30);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 30);
 	small = small_causal(1, 3, ATTN_CAUSAL_TOP_LEFT, 0);
-	run(kernels, &small);
-	SAME(small.context, 10);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 10);
 	small = small_causal(3, 2, ATTN_CAUSAL_BOTTOM_RIGHT, 0);
-	run(kernels, &small);
-	SAME(small.context, 0, 10, 15);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 0, 10, 15);
 }
 ON_EACH_SET(rule_4_causal_aligns_bottom_right_or_top_left)
 
 static void rule_4_an_offset_moves_the_diagonal_any_distance(attn_kernels *kernels)
 {
 	struct small small = small_causal(2, 3, ATTN_CAUSAL_OFFSET, 1);
-	run(kernels, &small);
-	SAME(small.context, 15, 30);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 15, 30);
 	small = small_causal(2, 3, ATTN_CAUSAL_OFFSET, -1);
-	run(kernels, &small);
-	SAME(small.context, 0, 10);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 0, 10);
 	small = small_causal(2, 3, ATTN_CAUSAL_OFFSET, INT64_MAX);
-	run(kernels, &small);
-	SAME(small.context, 30, 30);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 30, 30);
 	small = small_causal(2, 3, ATTN_CAUSAL_OFFSET, INT64_MIN);
-	run(kernels, &small);
-	SAME(small.context, 0, 0);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 0, 0);
 }
 ON_EACH_SET(rule_4_an_offset_moves_the_diagonal_any_distance)
 
@@ -357,34 +238,34 @@ static void rule_4_bottom_right_aligns_to_keys_whatever_their_length(attn_kernel
 {
 	struct small small = small_causal(2, 3, ATTN_CAUSAL_BOTTOM_RIGHT, 0);
 	small.sequence.key_length = 1;
-	run(kernels, &small);
-	SAME(small.weights, 1, 0, 0, 1, 0, 0);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 1, 0, 0, 1, 0, 0);
 }
 ON_EACH_SET(rule_4_bottom_right_aligns_to_keys_whatever_their_length)
 
 static void rule_5_a_window_counts_from_the_aligned_diagonal(attn_kernels *kernels)
 {
-	struct small small = small_flat(3, 3, COLUMN);
+	struct small small = small_flat(3, 3, SMALL_COLUMN);
 	small.options.window_left = 1;
 	small.options.window_right = 0;
-	run(kernels, &small);
-	SAME(small.context, 10, 15, 40);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 10, 15, 40);
 	small.options.window_left = -1;
 	small.options.window_right = 1;
-	run(kernels, &small);
-	SAME(small.context, 15, 30, 30);
-	small = small_flat(2, 3, COLUMN); /* bottom right when not causal: queries at 1 and 2 */
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 15, 30, 30);
+	small = small_flat(2, 3, SMALL_COLUMN); /* bottom right when not causal: queries at 1 and 2 */
 	small.options.window_left = 0;
 	small.options.window_right = 0;
-	run(kernels, &small);
-	SAME(small.context, 20, 60);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 20, 60);
 	small.options.causal = ATTN_CAUSAL_TOP_LEFT;
-	run(kernels, &small);
-	SAME(small.context, 10, 20);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 10, 20);
 	small.options.window_left = INT64_MAX;
 	small.options.window_right = INT64_MAX;
-	run(kernels, &small);
-	SAME(small.context, 10, 15);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 10, 15);
 }
 ON_EACH_SET(rule_5_a_window_counts_from_the_aligned_diagonal)
 
@@ -395,8 +276,8 @@ static void rule_6_query_heads_share_key_heads_in_groups(attn_kernels *kernels)
 	struct small small = small_make(4, 2, 1, 1, 1, 1);
 	small.value[0] = 10;
 	small.value[1] = 20;
-	run(kernels, &small);
-	SAME(small.context, 10, 10, 20, 20);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 10, 10, 20, 20);
 }
 ON_EACH_SET(rule_6_query_heads_share_key_heads_in_groups)
 
@@ -407,9 +288,9 @@ static void rule_6_the_scale_is_of_one_head(attn_kernels *kernels)
 		small.query[h * 4] = 2;
 		small.key[h * 8] = 2; /* dot products 4 and 0 */
 	}
-	run(kernels, &small);
+	small_run(kernels, &small);
 	for (size_t h = 0; h < 4; h++)
-		SAME(small.weights + 2 * h, .880797f, .119203f);
+		SMALL_SAME(small.weights + 2 * h, .880797f, .119203f);
 }
 ON_EACH_SET(rule_6_the_scale_is_of_one_head)
 
@@ -425,24 +306,24 @@ static struct small small_opposed(void)
 static void rule_7_weights_are_per_head_and_mean_only_when_asked(attn_kernels *kernels)
 {
 	struct small small = small_opposed();
-	run(kernels, &small);
-	SAME(small.weights, 1, 0, 0, 1);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 1, 0, 0, 1);
 	ck_assert(isnan(small.mean[0]));
-	run_mean(kernels, &small);
-	SAME(small.mean, .5f, .5f);
-	SAME(small.context, 10, 20);
+	small_run_mean(kernels, &small);
+	SMALL_SAME(small.mean, .5f, .5f);
+	SMALL_SAME(small.context, 10, 20);
 	ck_assert(isnan(small.weights[0]));
 }
 ON_EACH_SET(rule_7_weights_are_per_head_and_mean_only_when_asked)
 
 static void rule_7_padded_columns_are_there_as_zeros(attn_kernels *kernels)
 {
-	struct small small = small_flat(1, 6, COLUMN);
+	struct small small = small_flat(1, 6, SMALL_COLUMN);
 	small.sequence.key_length = 1;
-	run(kernels, &small);
-	SAME(small.weights, 1, 0, 0, 0, 0, 0);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 1, 0, 0, 0, 0, 0);
 	ck_assert(isnan(small.weights[6]));
-	SAME(small.context, 10);
+	SMALL_SAME(small.context, 10);
 }
 ON_EACH_SET(rule_7_padded_columns_are_there_as_zeros)
 
@@ -453,13 +334,13 @@ static void rule_8_context_is_the_same_whatever_is_asked_for(attn_kernels *kerne
 	struct small small = small_make(4, 2, 9, 21, 8, 6);
 	small_fill(&small);
 	small.options.causal = ATTN_CAUSAL_BOTTOM_RIGHT;
-	run(kernels, &small);
+	small_run(kernels, &small);
 	struct small mean = small, none = small;
-	run_mean(kernels, &mean);
+	small_run_mean(kernels, &mean);
 	ck_assert_mem_eq(small.context, mean.context, 4 * 9 * 6 * sizeof(float));
 	small_point(&none);
 	none.sequence.weights = NULL;
-	ck_assert_int_eq(attend(kernels, &none), ATTN_OK);
+	ck_assert_int_eq(small_attend(kernels, &none), ATTN_OK);
 	ck_assert_mem_eq(small.context, none.context, 4 * 9 * 6 * sizeof(float));
 }
 ON_EACH_SET(rule_8_context_is_the_same_whatever_is_asked_for)
@@ -468,12 +349,12 @@ ON_EACH_SET(rule_8_context_is_the_same_whatever_is_asked_for)
 
 static void rule_9_softmax_subtracts_the_row_maximum(attn_kernels *kernels)
 {
-	struct small small = small_scores((const float[]){1000, 999}, 2, COLUMN);
-	run(kernels, &small);
-	SAME(small.weights, .731059f, .268941f);
-	small = small_scores((const float[]){-1000, -1001}, 2, COLUMN);
-	run(kernels, &small);
-	SAME(small.weights, .731059f, .268941f);
+	struct small small = small_scores((const float[]){1000, 999}, 2, SMALL_COLUMN);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, .731059f, .268941f);
+	small = small_scores((const float[]){-1000, -1001}, 2, SMALL_COLUMN);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, .731059f, .268941f);
 }
 ON_EACH_SET(rule_9_softmax_subtracts_the_row_maximum)
 
@@ -484,9 +365,9 @@ static void rule_9_large_inputs_do_not_overflow(attn_kernels *kernels)
 		small.query[i] = small.key[i] = 256;
 	small.value[0] = 1;
 	small.value[1] = 3;
-	run(kernels, &small); /* both scores are 741455.2 */
-	SAME(small.weights, .5f, .5f);
-	SAME(small.context, 2);
+	small_run(kernels, &small); /* both scores are 741455.2 */
+	SMALL_SAME(small.weights, .5f, .5f);
+	SMALL_SAME(small.context, 2);
 }
 ON_EACH_SET(rule_9_large_inputs_do_not_overflow)
 
@@ -503,7 +384,7 @@ static void rule_9_long_rows_sum_to_one(attn_kernels *kernels)
 	small.sequence.key.data = tensors;
 	small.sequence.value.data = tensors + KEYS;
 	small.sequence.weights = tensors + 2 * (size_t)KEYS;
-	ck_assert_int_eq(attend(kernels, &small), ATTN_OK);
+	ck_assert_int_eq(small_attend(kernels, &small), ATTN_OK);
 	double sum = 0, context = 0;
 	for (size_t j = 0; j < KEYS; j++) {
 		sum += (double)small.sequence.weights[j];
@@ -522,7 +403,7 @@ static void rule_11_nan_in_a_query_makes_that_row_nan(attn_kernels *kernels)
 	struct small small = small_make(1, 1, 3, 2, 2, 2);
 	small_fill(&small);
 	small.query[2] = NAN;
-	run(kernels, &small);
+	small_run(kernels, &small);
 	for (size_t row = 0; row < 3; row++)
 		for (size_t d = 0; d < 2; d++) {
 			ck_assert_int_eq(isnan(small.context[row * 2 + d]) != 0, row == 1);
@@ -533,18 +414,18 @@ ON_EACH_SET(rule_11_nan_in_a_query_makes_that_row_nan)
 
 static void rule_11_nan_in_an_allowed_key_or_bias_makes_rows_nan(attn_kernels *kernels)
 {
-	struct small small = small_flat(1, 3, COLUMN);
+	struct small small = small_flat(1, 3, SMALL_COLUMN);
 	small.key[1] = NAN;
-	run(kernels, &small);
+	small_run(kernels, &small);
 	ck_assert(isnan(small.context[0]) && isnan(small.weights[0]) && isnan(small.weights[1]));
-	small.sequence.mask = mask_of((const uint8_t[]){0, 1, 0}, 3); /* the only key, and a NaN */
-	run(kernels, &small);
+	small.sequence.mask = small_mask((const uint8_t[]){0, 1, 0}, 3); /* the only key, and a NaN */
+	small_run(kernels, &small);
 	ck_assert(isnan(small.context[0]) && isnan(small.weights[1]));
 	ck_assert(small.weights[0] == 0 && small.weights[2] == 0);
-	small = small_scores((const float[]){0, NAN, -INFINITY}, 3, COLUMN);
-	run(kernels, &small);
+	small = small_scores((const float[]){0, NAN, -INFINITY}, 3, SMALL_COLUMN);
+	small_run(kernels, &small);
 	ck_assert(isnan(small.context[0]) && isnan(small.weights[0]) && small.weights[2] == 0);
-	run_mean(kernels, &small);
+	small_run_mean(kernels, &small);
 	ck_assert(isnan(small.mean[0]) && small.mean[2] == 0);
 }
 ON_EACH_SET(rule_11_nan_in_an_allowed_key_or_bias_makes_rows_nan)
@@ -553,31 +434,31 @@ static void rule_11_nan_in_an_allowed_value_shows_even_under_no_weight(attn_kern
 {
 	struct small small = small_make(1, 1, 1, 2, 1, 2);
 	memcpy(small.value, (const float[]){1, 2, 3, NAN}, 4 * sizeof(float));
-	small.sequence.bias = bias_of((const float[]){0, -1000}, 2);
-	run(kernels, &small);
-	SAME(small.weights, 1, 0);
-	SAME(small.context, 1);
+	small.sequence.bias = small_bias((const float[]){0, -1000}, 2);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 1, 0);
+	SMALL_SAME(small.context, 1);
 	ck_assert(isnan(small.context[1]));
 }
 ON_EACH_SET(rule_11_nan_in_an_allowed_value_shows_even_under_no_weight)
 
 static void rule_11_scale_zero_does_not_hide_nan(attn_kernels *kernels)
 {
-	struct small small = small_flat(2, 2, COLUMN);
+	struct small small = small_flat(2, 2, SMALL_COLUMN);
 	small.options.scale = 0;
 	small.query[0] = NAN;
-	run(kernels, &small);
+	small_run(kernels, &small);
 	ck_assert(isnan(small.context[0]));
-	SAME(small.context + 1, 15);
+	SMALL_SAME(small.context + 1, 15);
 }
 ON_EACH_SET(rule_11_scale_zero_does_not_hide_nan)
 
 static void rule_11_scores_that_are_all_minus_infinity_are_not_a_masked_row(attn_kernels *kernels)
 {
-	struct small small = small_flat(1, 2, COLUMN);
+	struct small small = small_flat(1, 2, SMALL_COLUMN);
 	small.query[0] = -INFINITY;
 	small.key[0] = small.key[1] = 1;
-	run(kernels, &small);
+	small_run(kernels, &small);
 	ck_assert(isnan(small.context[0]) && isnan(small.weights[0]));
 }
 ON_EACH_SET(rule_11_scores_that_are_all_minus_infinity_are_not_a_masked_row)
@@ -585,7 +466,7 @@ ON_EACH_SET(rule_11_scores_that_are_all_minus_infinity_are_not_a_masked_row)
 static void values_near_the_largest_float_do_not_overflow_the_sum(attn_kernels *kernels)
 {
 	struct small small = small_flat(1, 4, (const float[]){3e38f, 3e38f, 3e38f, 3e38f});
-	run(kernels, &small);
+	small_run(kernels, &small);
 	ck_assert_float_eq(small.context[0], 3e38f);
 }
 ON_EACH_SET(values_near_the_largest_float_do_not_overflow_the_sum)
@@ -596,11 +477,11 @@ static void rule_14_repeated_calls_are_bit_equal(attn_kernels *kernels)
 {
 	struct small small = small_make(2, 2, 17, 33, 7, 5);
 	small_fill(&small);
-	run(kernels, &small);
+	small_run(kernels, &small);
 	for (int i = 0; i < 5; i++) {
 		struct small again = small;
-		run(kernels, &again);
-		same_results(&small, &again);
+		small_run(kernels, &again);
+		small_same(&small, &again);
 	}
 }
 ON_EACH_SET(rule_14_repeated_calls_are_bit_equal)
@@ -609,7 +490,7 @@ static void rule_15_one_key_weighs_exactly_one(attn_kernels *kernels)
 {
 	struct small small = small_make(2, 2, 3, 1, 5, 7);
 	small_fill(&small);
-	run(kernels, &small);
+	small_run(kernels, &small);
 	for (size_t row = 0; row < 6; row++) {
 		ck_assert_float_eq(small.weights[row], 1);
 		ck_assert_mem_eq(small.context + 7 * row, small.value + row / 3 * 7, 7 * sizeof(float));
@@ -620,11 +501,11 @@ ON_EACH_SET(rule_15_one_key_weighs_exactly_one)
 static void rule_15_no_keys_give_zeros_and_no_queries_nothing(attn_kernels *kernels)
 {
 	struct small small = small_make(2, 1, 3, 0, 4, 2);
-	run(kernels, &small);
-	SAME(small.context, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+	small_run(kernels, &small);
+	SMALL_SAME(small.context, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 	ck_assert(isnan(small.weights[0]));
 	small = small_make(2, 1, 0, 3, 4, 2);
-	run(kernels, &small);
+	small_run(kernels, &small);
 	ck_assert(isnan(small.context[0]) && isnan(small.weights[0]));
 }
 ON_EACH_SET(rule_15_no_keys_give_zeros_and_no_queries_nothing)
@@ -633,94 +514,87 @@ ON_EACH_SET(rule_15_no_keys_give_zeros_and_no_queries_nothing)
 
 static void a_bias_is_added_to_the_scores(attn_kernels *kernels)
 {
-	struct small small = small_scores((const float[]){0, 1.0986123f}, 2, COLUMN);
-	run(kernels, &small);
-	SAME(small.weights, .25f, .75f);
+	struct small small = small_scores((const float[]){0, 1.0986123f}, 2, SMALL_COLUMN);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, .25f, .75f);
 }
 ON_EACH_SET(a_bias_is_added_to_the_scores)
 
 static void softcap_bends_scores_before_any_bias(attn_kernels *kernels)
 {
-	struct small small = small_flat(1, 2, COLUMN);
+	struct small small = small_flat(1, 2, SMALL_COLUMN);
 	small.query[0] = 1;
 	small.key[0] = 2;
 	small.options.softcap = 2;
-	run(kernels, &small);
-	SAME(small.weights, .821007f, .178993f);
-	small.sequence.bias = bias_of((const float[]){0, 1.523188f}, 2); /* 2 tanh 1 */
-	run(kernels, &small);
-	SAME(small.weights, .5f, .5f);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, .821007f, .178993f);
+	small.sequence.bias = small_bias((const float[]){0, 1.523188f}, 2); /* 2 tanh 1 */
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, .5f, .5f);
 }
 ON_EACH_SET(softcap_bends_scores_before_any_bias)
 
-static void the_scale_may_be_one_as_t5_has_it(attn_kernels *kernels)
+static void rule_13_the_scale_may_be_one_as_t5_has_it(attn_kernels *kernels)
 {
 	struct small small = small_make(1, 1, 1, 2, 64, 1);
 	small.query[0] = 8;
 	small.key[0] = 1;
 	small.options.scale = 1;
-	run(kernels, &small);
-	SAME(small.weights, .999665f, .000335f);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, .999665f, .000335f);
 }
-ON_EACH_SET(the_scale_may_be_one_as_t5_has_it)
+ON_EACH_SET(rule_13_the_scale_may_be_one_as_t5_has_it)
 
 static void a_sink_takes_weight_and_has_no_value(attn_kernels *kernels)
 {
 	struct small small = small_make(2, 2, 1, 2, 1, 1);
 	memcpy(small.value, (const float[]){10, 20, 10, 20}, 4 * sizeof(float));
 	small.options.sink = (const float[]){0, 1000};
-	run(kernels, &small);
-	SAME(small.weights, 1.0f / 3, 1.0f / 3, 0, 0);
-	SAME(small.context, 10, 0);
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, 1.0f / 3, 1.0f / 3, 0, 0);
+	SMALL_SAME(small.context, 10, 0);
 }
 ON_EACH_SET(a_sink_takes_weight_and_has_no_value)
 
 static void slopes_lower_scores_by_distance_from_the_diagonal(attn_kernels *kernels)
 {
-	struct small small = small_flat(2, 3, COLUMN);      /* queries at 1 and 2 */
-	small.options.slopes = (const float[]){0.6931472f}; /* each step halves */
-	run(kernels, &small);
-	SAME(small.weights, .25f, .5f, .25f, 1.0f / 7, 2.0f / 7, 4.0f / 7);
+	struct small small = small_flat(2, 3, SMALL_COLUMN); /* queries at 1 and 2 */
+	small.options.slopes = (const float[]){0.6931472f};  /* each step halves */
+	small_run(kernels, &small);
+	SMALL_SAME(small.weights, .25f, .5f, .25f, 1.0f / 7, 2.0f / 7, 4.0f / 7);
 }
 ON_EACH_SET(slopes_lower_scores_by_distance_from_the_diagonal)
 
 /* ---- arguments */
 
-static void check_refused(attn_kernels *kernels, struct small small, attn_status wanted)
-{
-	small_point(&small);
-	ck_assert_int_eq(attend(kernels, &small), wanted);
-	ck_assert(isnan(small.context[0]));
-}
-
 static void options_out_of_range_are_refused(attn_kernels *kernels)
 {
 	struct small small = small_make(4, 2, 2, 2, 2, 2), bad = small;
 	bad.shape.kv_heads = 3;
-	check_refused(kernels, bad, ATTN_INVALID);
+	small_refused(kernels, bad, ATTN_INVALID);
 	bad.shape.kv_heads = 0;
-	check_refused(kernels, bad, ATTN_INVALID);
+	small_refused(kernels, bad, ATTN_INVALID);
 	bad = small;
 	bad.shape.head_width = 0;
-	check_refused(kernels, bad, ATTN_INVALID);
+	small_refused(kernels, bad, ATTN_INVALID);
 	bad = small;
 	bad.options.softcap = -1;
-	check_refused(kernels, bad, ATTN_INVALID);
+	small_refused(kernels, bad, ATTN_INVALID);
 	bad = small;
 	bad.options.window_left = -2;
-	check_refused(kernels, bad, ATTN_INVALID);
+	small_refused(kernels, bad, ATTN_INVALID);
 	bad = small;
 	bad.options.window_right = INT64_MIN;
-	check_refused(kernels, bad, ATTN_INVALID);
+	small_refused(kernels, bad, ATTN_INVALID);
 	bad = small;
 	bad.options.scale = NAN;
-	check_refused(kernels, bad, ATTN_INVALID);
+	small_refused(kernels, bad, ATTN_INVALID);
 	bad = small;
 	bad.sequence.key_length = 3;
-	check_refused(kernels, bad, ATTN_INVALID);
+	small_refused(kernels, bad, ATTN_INVALID);
 	bad = small;
 	bad.shape.queries = bad.shape.keys = (size_t)1 << 40;
-	check_refused(kernels, bad, ATTN_OVERFLOW);
+	small_refused(kernels, bad, ATTN_OVERFLOW);
 }
 ON_EACH_SET(options_out_of_range_are_refused)
 
@@ -757,6 +631,7 @@ SUITE_MAIN("attention", EACH_SET(rule_1_true_means_may_attend), EACH_SET(rule_1_
            EACH_SET(rule_14_repeated_calls_are_bit_equal), EACH_SET(rule_15_one_key_weighs_exactly_one),
            EACH_SET(rule_15_no_keys_give_zeros_and_no_queries_nothing),
            EACH_SET(a_bias_is_added_to_the_scores), EACH_SET(softcap_bends_scores_before_any_bias),
-           EACH_SET(the_scale_may_be_one_as_t5_has_it), EACH_SET(a_sink_takes_weight_and_has_no_value),
+           EACH_SET(rule_13_the_scale_may_be_one_as_t5_has_it),
+           EACH_SET(a_sink_takes_weight_and_has_no_value),
            EACH_SET(slopes_lower_scores_by_distance_from_the_diagonal),
            EACH_SET(options_out_of_range_are_refused), EACH_SET(an_empty_batch_is_legal))

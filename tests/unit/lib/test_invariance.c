@@ -39,22 +39,35 @@ static void same_bits(const float *a, const float *b, size_t count, const char *
 
 /* ---- attention */
 
-/* The sequence with outputs of its own; weights and mean are left out by chance. */
-static attn_sequence attend_copy(struct draw *draw, const attn_shape *shape, const attn_sequence *sequence)
+/* The sequence with outputs of its own, each asked for by chance. */
+static attn_sequence attend_copy(struct draw *draw, const attn_shape *shape, const attn_options *options,
+                                 const attn_sequence *sequence)
 {
 	attn_sequence copy = *sequence;
-	copy.context = draw_floats(draw, shape->heads * shape->queries * shape->value_width);
-	copy.weights =
-	    draw_chance(draw, 50) ? draw_floats(draw, shape->heads * shape->queries * shape->keys) : NULL;
-	copy.mean_weights = draw_chance(draw, 30) ? draw_floats(draw, shape->queries * shape->keys) : NULL;
+	draw_outputs(draw, shape, options, &copy);
 	return copy;
 }
 
-static void attend_same(const attn_shape *shape, const attn_sequence *a, const attn_sequence *b)
+/* All outputs that both have. */
+static void outputs_same(const attn_shape *shape, const attn_options *options, const attn_sequence *a,
+                         const attn_sequence *b)
 {
-	same_bits(a->context, b->context, shape->heads * shape->queries * shape->value_width, "context");
-	same_bits(a->weights, b->weights, shape->heads * shape->queries * shape->keys, "weights");
+	const size_t rows = shape->heads * shape->queries, key_rows = shape->kv_heads * shape->keys;
+	const size_t shown = shown_rows(shape, options), top = shown * shown_top(options);
+	same_bits(a->weights, b->weights, shown * shape->keys, "weights");
+	same_bits(a->scores, b->scores, shown * shape->keys, "scores");
+	same_bits(a->capped, b->capped, shown * shape->keys, "capped scores");
+	same_bits(a->masked, b->masked, shown * shape->keys, "masked scores");
 	same_bits(a->mean_weights, b->mean_weights, shape->queries * shape->keys, "mean weights");
+	same_bits(a->top_values, b->top_values, top, "top values");
+	if (a->top_indices != NULL && b->top_indices != NULL)
+		ck_assert_mem_eq(a->top_indices, b->top_indices, top * sizeof(int64_t));
+	same_bits(a->entropy, b->entropy, rows, "entropies");
+	same_bits(a->logsumexp, b->logsumexp, rows, "logsumexps");
+	same_bits(a->maximum, b->maximum, rows, "maxima");
+	same_bits(a->used_query, b->used_query, rows * shape->head_width, "used queries");
+	same_bits(a->used_key, b->used_key, key_rows * shape->head_width, "used keys");
+	same_bits(a->used_value, b->used_value, key_rows * shape->value_width, "used values");
 }
 
 /* One sequence alone, then in batches of each size among mates of its shape. */
@@ -64,19 +77,21 @@ static void check_attend(attn_kernels *kernels, struct fixture *fixture, size_t 
 	struct draw *draw = &fixture->draw;
 	attn_shape shape = draw_shape(draw, longest);
 	attn_options options = draw_options(draw, &shape);
-	attn_sequence alone = draw_sequence(draw, &shape);
+	attn_sequence alone = draw_sequence(draw, &shape, &options);
 	attn_sequence mates[3], batch[MOST];
 	ck_assert_int_eq(attn_attend(kernels, &fixture->serial, &shape, &options, &alone, 1), ATTN_OK);
 	for (size_t i = 0; i < 3; i++)
-		mates[i] = draw_sequence(draw, &shape);
+		mates[i] = draw_sequence(draw, &shape, &options);
 	for (size_t b = 0; b < sizeof(BATCHES) / sizeof(BATCHES[0]); b++) {
 		size_t slot = draw_size(draw, 0, BATCHES[b] - 1);
 		for (size_t i = 0; i < BATCHES[b]; i++)
-			batch[i] = attend_copy(draw, &shape, i == slot ? &alone : &mates[i % 3]);
+			batch[i] = attend_copy(draw, &shape, &options, i == slot ? &alone : &mates[i % 3]);
 		ck_assert_int_eq(
 		    attn_attend(kernels, &fixture->threads.executor, &shape, &options, batch, BATCHES[b]),
 		    ATTN_OK);
-		attend_same(&shape, &alone, &batch[slot]);
+		same_bits(alone.context, batch[slot].context, shape.heads * shape.queries * shape.value_width,
+		          "context");
+		outputs_same(&shape, &options, &alone, &batch[slot]);
 	}
 }
 
@@ -125,42 +140,71 @@ static attn_layer draw_layer(struct draw *draw)
 	};
 }
 
-static attn_layer_sequence layer_sequence(struct draw *draw, const attn_layer *layer, const float *x,
-                                          size_t length)
+/* What the calls of one check share. */
+struct layer_case {
+	attn_layer layer;
+	attn_shape shape;
+	attn_options options;
+};
+
+static struct layer_case draw_layer_case(struct draw *draw)
 {
-	return (attn_layer_sequence){
+	struct layer_case c = {.layer = draw_layer(draw)};
+	size_t length = draw_size(draw, 1, 25), past = draw_chance(draw, 30) ? draw_size(draw, 1, 9) : 0;
+	ck_assert(attn_layer_shape(&c.layer, length, length + past, past, &c.shape));
+	c.options = draw_options(draw, &c.shape);
+	c.options.sinusoidal = draw_chance(draw, 30);
+	return c;
+}
+
+static attn_layer_sequence layer_sequence(struct draw *draw, const struct layer_case *c, const float *x)
+{
+	attn_layer_sequence sequence = {
 	    .query = x,
 	    .key = x,
 	    .value = x,
-	    .output = draw_floats(draw, length * layer->output.out),
-	    .attend = {.key_length = length,
-	               .weights =
-	                   draw_chance(draw, 50) ? draw_floats(draw, layer->heads * length * length) : NULL},
+	    .output = draw_floats(draw, c->shape.queries * c->layer.output.out),
+	    .attend = draw_sequence(draw, &c->shape, &c->options),
 	};
+	return sequence;
+}
+
+/* The same inputs, outputs of its own. */
+static attn_layer_sequence layer_copy(struct draw *draw, const struct layer_case *c,
+                                      const attn_layer_sequence *sequence)
+{
+	attn_layer_sequence copy = *sequence;
+	copy.output = draw_floats(draw, c->shape.queries * c->layer.output.out);
+	draw_outputs(draw, &c->shape, &c->options, &copy.attend);
+	return copy;
+}
+
+static void run_layer(attn_kernels *kernels, attn_executor *executor, const struct layer_case *c,
+                      const attn_layer_sequence *sequences, size_t count)
+{
+	ck_assert_int_eq(attn_layer_run(kernels, executor, &c->layer, c->shape.queries, c->shape.keys,
+	                                c->shape.past, &c->options, sequences, count),
+	                 ATTN_OK);
 }
 
 static void check_layer(attn_kernels *kernels, struct fixture *fixture)
 {
 	static const size_t BATCHES[] = {1, 2, 9, MOST};
 	struct draw *draw = &fixture->draw;
-	attn_layer layer = draw_layer(draw);
-	attn_options options = attn_options_default(layer.head_width);
-	size_t length = draw_size(draw, 1, 25), numbers = length * layer.query.in;
-	const float *x = draw_floats(draw, numbers), *mates = draw_floats(draw, 3 * numbers);
-	attn_layer_sequence alone = layer_sequence(draw, &layer, x, length), batch[MOST];
-	ck_assert_int_eq(
-	    attn_layer_run(kernels, &fixture->serial, &layer, length, length, &options, &alone, 1), ATTN_OK);
+	struct layer_case c = draw_layer_case(draw);
+	size_t numbers = c.shape.queries * c.layer.query.in;
+	attn_layer_sequence alone = layer_sequence(draw, &c, draw_floats(draw, numbers)), mates[3],
+	                    batch[MOST];
+	for (size_t i = 0; i < 3; i++)
+		mates[i] = layer_sequence(draw, &c, draw_floats(draw, numbers));
+	run_layer(kernels, &fixture->serial, &c, &alone, 1);
 	for (size_t b = 0; b < sizeof(BATCHES) / sizeof(BATCHES[0]); b++) {
 		size_t slot = draw_size(draw, 0, BATCHES[b] - 1);
 		for (size_t i = 0; i < BATCHES[b]; i++)
-			batch[i] =
-			    layer_sequence(draw, &layer, i == slot ? x : mates + i % 3 * numbers, length);
-		ck_assert_int_eq(attn_layer_run(kernels, &fixture->threads.executor, &layer, length, length,
-		                                &options, batch, BATCHES[b]),
-		                 ATTN_OK);
-		same_bits(alone.output, batch[slot].output, length * layer.output.out, "outputs");
-		same_bits(alone.attend.weights, batch[slot].attend.weights, layer.heads * length * length,
-		          "weights");
+			batch[i] = layer_copy(draw, &c, i == slot ? &alone : &mates[i % 3]);
+		run_layer(kernels, &fixture->threads.executor, &c, batch, BATCHES[b]);
+		same_bits(alone.output, batch[slot].output, c.shape.queries * c.layer.output.out, "outputs");
+		outputs_same(&c.shape, &c.options, &alone.attend, &batch[slot].attend);
 	}
 }
 
@@ -267,13 +311,13 @@ static void what_the_executor_returned_is_returned_and_scratch_given_back(attn_k
 	struct draw draw = {.state = 15, .arena = attn_arena_new(0)};
 	attn_arena *scratch = attn_arena_new(0);
 	attn_executor executor = {fail_third, scratch};
-	attn_layer layer = draw_layer(&draw);
-	attn_options options = attn_options_default(layer.head_width);
-	const float *x = draw_floats(&draw, 5 * layer.query.in);
-	attn_layer_sequence sequences[2] = {layer_sequence(&draw, &layer, x, 5),
-	                                    layer_sequence(&draw, &layer, x, 5)};
+	struct layer_case c = {.layer = draw_layer(&draw)};
+	c.options = attn_options_default(c.layer.head_width);
+	ck_assert(attn_layer_shape(&c.layer, 5, 5, 0, &c.shape));
+	const float *x = draw_floats(&draw, 5 * c.layer.query.in);
+	attn_layer_sequence sequences[2] = {layer_sequence(&draw, &c, x), layer_sequence(&draw, &c, x)};
 	attn_arena_mark before = attn_arena_here(scratch);
-	ck_assert_int_eq(attn_layer_run(kernels, &executor, &layer, 5, 5, &options, sequences, 2),
+	ck_assert_int_eq(attn_layer_run(kernels, &executor, &c.layer, 5, 5, 0, &c.options, sequences, 2),
 	                 ATTN_CANCELLED);
 	attn_arena_mark after = attn_arena_here(scratch);
 	ck_assert(after.chunk == before.chunk && after.used == before.used);

@@ -33,16 +33,29 @@ static attn_layer textbook(void)
 	};
 }
 
-static void run_layer(attn_kernels *kernels, const attn_layer *layer, size_t queries, size_t keys,
-                      const attn_layer_sequence *sequences, size_t count)
+struct lengths {
+	size_t queries, keys, past;
+};
+
+static void run_options(attn_kernels *kernels, const attn_layer *layer, struct lengths lengths,
+                        const attn_options *options, const attn_layer_sequence *sequences, size_t count)
 {
 	attn_arena *scratch = attn_arena_new(0);
 	attn_executor executor = attn_executor_serial(scratch);
-	attn_options options = attn_options_default(layer->head_width);
-	ck_assert_int_eq(attn_layer_run(kernels, &executor, layer, queries, keys, &options, sequences, count),
+	ck_assert_int_eq(attn_layer_run(kernels, &executor, layer, lengths.queries, lengths.keys,
+	                                lengths.past, options, sequences, count),
 	                 ATTN_OK);
-	ck_assert_uint_le(attn_arena_peak(scratch), attn_layer_scratch_bytes(layer, queries, keys, count));
+	ck_assert_uint_le(
+	    attn_arena_peak(scratch),
+	    attn_layer_scratch_bytes(layer, lengths.queries, lengths.keys, lengths.past, options, count));
 	attn_arena_free(scratch);
+}
+
+static void run_layer(attn_kernels *kernels, const attn_layer *layer, size_t queries, size_t keys,
+                      const attn_layer_sequence *sequences, size_t count)
+{
+	attn_options options = attn_options_default(layer->head_width);
+	run_options(kernels, layer, (struct lengths){queries, keys, 0}, &options, sequences, count);
 }
 
 static void same(const float *found, const float *wanted, size_t count, double limit)
@@ -118,7 +131,8 @@ ON_EACH_SET(a_conv1d_of_gpt2_multiplies_from_the_left)
 
 struct made {
 	attn_layer layer;
-	size_t queries, keys;
+	attn_shape shape;
+	attn_options options;
 	bool self; /* key and value are the query */
 };
 
@@ -159,12 +173,15 @@ static void join(struct draw *draw, attn_layer *layer)
 static struct made draw_layer(struct draw *draw, size_t longest)
 {
 	attn_shape shape = draw_shape(draw, longest);
-	struct made made = {.self = draw_chance(draw, 50), .queries = shape.queries, .keys = shape.keys};
+	struct made made = {.self = draw_chance(draw, 50)};
 	size_t query = shape.heads * shape.head_width, key = shape.kv_heads * shape.head_width;
 	size_t value = shape.kv_heads * shape.value_width, context = shape.heads * shape.value_width;
 	size_t in = draw_chance(draw, 50) ? query : draw_size(draw, 1, 40);
 	if (made.self)
-		made.keys = made.queries;
+		shape.keys = shape.queries + shape.past;
+	made.shape = shape;
+	made.options = draw_options(draw, &shape);
+	made.options.sinusoidal = draw_chance(draw, 30);
 	made.layer = (attn_layer){
 	    .query = draw_linear(draw, in, query),
 	    .key = draw_linear(draw, made.self ? in : draw_size(draw, 1, 40), key),
@@ -183,16 +200,16 @@ static struct made draw_layer(struct draw *draw, size_t longest)
 static attn_layer_sequence draw_layer_sequence(struct draw *draw, const struct made *made)
 {
 	const attn_layer *layer = &made->layer;
+	const size_t new_keys = made->shape.keys - made->shape.past;
 	attn_layer_sequence sequence = {
-	    .query = draw_floats(draw, made->queries * layer->query.in),
-	    .output = draw_floats(draw, made->queries * layer->output.out),
-	    .attend = {.key_length = draw_size(draw, made->keys / 2, made->keys),
-	               .weights = draw_floats(draw, layer->heads * made->queries * made->keys)},
+	    .query = draw_floats(draw, made->shape.queries * layer->query.in),
+	    .output = draw_floats(draw, made->shape.queries * layer->output.out),
+	    .attend = draw_sequence(draw, &made->shape, &made->options),
 	};
 	sequence.key = sequence.value = sequence.query;
 	if (!made->self) {
-		sequence.key = draw_floats(draw, made->keys * layer->key.in);
-		sequence.value = draw_floats(draw, made->keys * layer->value.in);
+		sequence.key = draw_floats(draw, new_keys * layer->key.in);
+		sequence.value = draw_floats(draw, new_keys * layer->value.in);
 	}
 	return sequence;
 }
@@ -205,12 +222,16 @@ static double *doubles(struct draw *draw, size_t count)
 }
 
 /* x W + b in double, then rounded for reference_attend; the rounding is part of the limit below. */
-static attn_heads project(struct draw *draw, const attn_linear *linear_of, const float *x, size_t rows,
-                          size_t width)
+static attn_heads project(struct draw *draw, const struct made *made, const attn_linear *linear_of,
+                          const float *x, size_t rows, size_t width)
 {
 	double *wide = doubles(draw, rows * linear_of->in), *y = doubles(draw, rows * linear_of->out);
-	for (size_t i = 0; i < rows * linear_of->in; i++)
+	for (size_t i = 0; i < rows * linear_of->in; i++) {
+		double position = (double)made->options.position_offset + (double)(i / linear_of->in);
 		wide[i] = (double)x[i];
+		if (made->options.sinusoidal)
+			wide[i] += reference_sinusoid(position, i % linear_of->in, linear_of->in);
+	}
 	reference_linear(linear_of, wide, rows, y);
 	float *out = draw_floats(draw, rows * linear_of->out);
 	for (size_t i = 0; i < rows * linear_of->out; i++)
@@ -223,25 +244,21 @@ static double *reference_layer(struct draw *draw, const struct made *made,
                                const attn_layer_sequence *sequence)
 {
 	const attn_layer *layer = &made->layer;
-	attn_shape shape;
-	ck_assert(attn_layer_shape(layer, made->queries, made->keys, &shape));
-	attn_options options = attn_options_default(layer->head_width);
+	const size_t queries = made->shape.queries, new_keys = made->shape.keys - made->shape.past;
 	attn_sequence attend = sequence->attend;
-	attend.query = project(draw, &layer->query, sequence->query, made->queries, layer->head_width);
-	attend.key = project(draw, &layer->key, sequence->key, made->keys, layer->head_width);
-	attend.value = project(draw, &layer->value, sequence->value, made->keys, layer->value_width);
-	size_t rows = layer->heads * made->queries;
-	double *weights = doubles(draw, rows * made->keys),
-	       *context = doubles(draw, rows * layer->value_width);
+	attend.query = project(draw, made, &layer->query, sequence->query, queries, layer->head_width);
+	attend.key = project(draw, made, &layer->key, sequence->key, new_keys, layer->head_width);
+	attend.value = project(draw, made, &layer->value, sequence->value, new_keys, layer->value_width);
+	size_t rows = layer->heads * queries;
 	double *joined = doubles(draw, rows * layer->value_width);
-	double *output = doubles(draw, made->queries * layer->output.out);
-	reference_attend(&shape, &options, &attend, weights, context);
+	double *output = doubles(draw, queries * layer->output.out);
+	struct reference wanted = reference_attend(draw->arena, &made->shape, &made->options, &attend);
 	for (size_t row = 0; row < rows; row++) {
-		size_t to = row % made->queries * layer->heads + row / made->queries;
-		memcpy(joined + to * layer->value_width, context + row * layer->value_width,
+		size_t to = row % queries * layer->heads + row / queries;
+		memcpy(joined + to * layer->value_width, wanted.context + row * layer->value_width,
 		       layer->value_width * sizeof(double));
 	}
-	reference_linear(&layer->output, joined, made->queries, output);
+	reference_linear(&layer->output, joined, queries, output);
 	return output;
 }
 
@@ -253,13 +270,18 @@ static void check_layer(attn_kernels *kernels, struct draw *draw, size_t longest
 	size_t count = draw_size(draw, 1, MOST);
 	for (size_t s = 0; s < count; s++)
 		sequences[s] = draw_layer_sequence(draw, &made);
-	run_layer(kernels, &made.layer, made.queries, made.keys, sequences, count);
+	attn_shape shape;
+	ck_assert(
+	    attn_layer_shape(&made.layer, made.shape.queries, made.shape.keys, made.shape.past, &shape));
+	ck_assert_mem_eq(&shape, &made.shape, sizeof(shape));
+	run_options(kernels, &made.layer, (struct lengths){shape.queries, shape.keys, shape.past},
+	            &made.options, sequences, count);
 	for (size_t s = 0; s < count; s++) {
 		const double *wanted = reference_layer(draw, &made, &sequences[s]);
 		double largest = 1;
-		for (size_t i = 0; i < made.queries * made.layer.output.out; i++)
+		for (size_t i = 0; i < made.shape.queries * made.layer.output.out; i++)
 			largest = fabs(wanted[i]) > largest ? fabs(wanted[i]) : largest;
-		for (size_t i = 0; i < made.queries * made.layer.output.out; i++)
+		for (size_t i = 0; i < made.shape.queries * made.layer.output.out; i++)
 			if (!(fabs((double)sequences[s].output[i] - wanted[i]) <= 1e-5 * largest))
 				ck_abort_msg("sequence %zu, number %zu is %.9g, should be %.9g", s, i,
 				             (double)sequences[s].output[i], wanted[i]);
@@ -306,7 +328,7 @@ static void permuted_heads_equal_their_contiguous_copy(attn_kernels *kernels)
 {
 	enum { HEADS = 3, LENGTH = 21, WIDTH = 10 };
 	struct draw draw = {.state = 9, .arena = attn_arena_new(0)};
-	const attn_shape shape = {HEADS, HEADS, LENGTH, LENGTH, WIDTH, WIDTH};
+	const attn_shape shape = {HEADS, HEADS, LENGTH, LENGTH, 0, WIDTH, WIDTH};
 	const attn_options options = attn_options_default(WIDTH);
 	float *rows = draw_floats(&draw, HEADS * LENGTH * WIDTH), heads[HEADS * LENGTH * WIDTH];
 	for (size_t at = 0; at < HEADS * LENGTH; at++)
@@ -332,38 +354,43 @@ ON_EACH_SET(permuted_heads_equal_their_contiguous_copy)
 
 /* ---- arguments */
 
+static size_t scratch_bytes(const attn_layer *layer, size_t queries, size_t keys, size_t count)
+{
+	const attn_options options = attn_options_default(layer->head_width);
+	return attn_layer_scratch_bytes(layer, queries, keys, 0, &options, count);
+}
+
 START_TEST(parts_that_do_not_fit_each_other_are_refused)
 {
 	attn_shape shape;
 	attn_layer layer = textbook();
-	ck_assert(attn_layer_shape(&layer, 5, 6, &shape));
+	ck_assert(attn_layer_shape(&layer, 5, 6, 0, &shape));
 	ck_assert(shape.heads == 1 && shape.queries == 5 && shape.keys == 6 && shape.value_width == 3);
 	layer.heads = 2;
-	ck_assert(!attn_layer_shape(&layer, 5, 6, &shape));
+	ck_assert(!attn_layer_shape(&layer, 5, 6, 0, &shape));
 	layer = textbook();
 	layer.kv_heads = 0;
-	ck_assert(!attn_layer_shape(&layer, 5, 6, &shape));
+	ck_assert(!attn_layer_shape(&layer, 5, 6, 0, &shape));
 	layer = textbook();
 	layer.output.in = 4;
-	ck_assert(!attn_layer_shape(&layer, 5, 6, &shape));
+	ck_assert(!attn_layer_shape(&layer, 5, 6, 0, &shape));
 	layer = textbook();
 	layer.key.weight = NULL;
 	layer.key.in = 4;
-	ck_assert(!attn_layer_shape(&layer, 5, 6, &shape));
+	ck_assert(!attn_layer_shape(&layer, 5, 6, 0, &shape));
 	layer = textbook();
 	layer.query.stride = 2;
-	ck_assert(!attn_layer_shape(&layer, 5, 6, &shape));
-	ck_assert_uint_eq(attn_layer_scratch_bytes(&layer, 5, 6, 1), SIZE_MAX);
+	ck_assert(!attn_layer_shape(&layer, 5, 6, 0, &shape));
+	ck_assert_uint_eq(scratch_bytes(&layer, 5, 6, 1), SIZE_MAX);
 }
 END_TEST
 
 START_TEST(sizes_that_overflow_are_refused)
 {
 	attn_layer layer = textbook();
-	ck_assert_uint_eq(attn_layer_scratch_bytes(&layer, (size_t)1 << 40, (size_t)1 << 40, 1 << 20),
-	                  SIZE_MAX);
-	ck_assert_uint_eq(attn_layer_scratch_bytes(&layer, 1, 1, SIZE_MAX / 2), SIZE_MAX);
-	ck_assert_uint_lt(attn_layer_scratch_bytes(&layer, 4, 4, 1), 1 << 17);
+	ck_assert_uint_eq(scratch_bytes(&layer, (size_t)1 << 40, (size_t)1 << 40, 1 << 20), SIZE_MAX);
+	ck_assert_uint_eq(scratch_bytes(&layer, 1, 1, SIZE_MAX / 2), SIZE_MAX);
+	ck_assert_uint_lt(scratch_bytes(&layer, 4, 4, 1), 1 << 17);
 }
 END_TEST
 
