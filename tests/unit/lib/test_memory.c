@@ -32,10 +32,10 @@ static attn_linear wide(struct draw *draw, size_t in, size_t out)
 }
 
 /* Every block of this call is larger than what an arena shares between blocks. */
-enum { WIDTH = 300, LENGTH = 200, COUNT = 2 };
+enum { WIDTH = 300, LENGTH = 200, PAST = 60, KEYS = PAST + LENGTH, COUNT = 2 };
 
-/* Which keys may be seen. */
-static const uint8_t NOT_FIRST[LENGTH] = {0, [1 ... LENGTH - 1] = 1};
+/* Which keys may be seen: all but the first new one. */
+static const uint8_t NOT_FIRST[KEYS] = {[0 ... PAST - 1] = 1, [PAST + 1 ... KEYS - 1] = 1};
 
 struct call {
 	attn_layer layer;
@@ -54,15 +54,18 @@ static struct call call_make(struct draw *draw)
 	                              .value_width = WIDTH / 3}};
 	for (size_t s = 0; s < COUNT; s++) {
 		float *x = draw_floats(draw, LENGTH * WIDTH);
+		const attn_heads past = {draw_floats(draw, PAST * WIDTH), WIDTH / 3, WIDTH};
 		x[0] = s == 0 ? NAN : x[0]; /* takes the path of values that are not finite too */
 		call.sequences[s] = (attn_layer_sequence){
 		    .query = draw_floats(draw, LENGTH * WIDTH),
 		    .key = x,
 		    .value = x,
 		    .output = draw_floats(draw, LENGTH * WIDTH),
-		    .attend = {.key_length = LENGTH,
+		    .attend = {.key_length = KEYS,
+		               .past_key = past,
+		               .past_value = past,
 		               .mask = {.data = NOT_FIRST, .key_stride = 1},
-		               .mean_weights = draw_floats(draw, LENGTH * LENGTH)},
+		               .mean_weights = draw_floats(draw, LENGTH * KEYS)},
 		};
 	}
 	return call;
@@ -75,13 +78,15 @@ static void each_block_refused_in_turn_ends_the_call_with_memory(attn_kernels *k
 	attn_executor executor = attn_executor_serial(scratch);
 	struct call call = call_make(&draw);
 	attn_options options = attn_options_default(WIDTH / 3);
+	options.rotation = ATTN_ROTATE_HALVES;
+	options.sinusoidal = true;
 	attn_status status = ATTN_MEMORY;
 	long blocks = 0;
 	for (; status != ATTN_OK; blocks++) {
 		ck_assert_int_eq(status, ATTN_MEMORY);
 		ck_assert_int_lt(blocks, 100);
 		allowed = blocks;
-		status = attn_layer_run(kernels, &executor, &call.layer, LENGTH, LENGTH, &options,
+		status = attn_layer_run(kernels, &executor, &call.layer, LENGTH, KEYS, PAST, &options,
 		                        call.sequences, COUNT);
 		allowed = -1;
 		ck_assert_ptr_null(attn_arena_here(scratch).chunk);
