@@ -230,10 +230,12 @@ void attn_alibi_slopes(size_t heads, float *out);
  * A row with no allowed key has zero weights and zero context. Excluded keys and values have no influence,
  * NaN and infinity included; a NaN in an allowed input gives NaN in the rows it touches.
  * The bits of a sequence's context and weights depend on its own inputs, the shape and the options only:
- * not on count, its place, the executor, or whether weights were asked for.
+ * not on count, its place, the executor, or which outputs were asked for.
  * ATTN_INVALID when the shape or an option is out of range (heads % kv_heads, softcap < 0, window < -1,
- * scale not finite, key_length > keys, rows that overlap); ATTN_OVERFLOW; ATTN_MEMORY; what the executor
- * returned. */
+ * scale not finite, key_length or past > keys, rows that overlap, rotation of an odd width, rope_theta not
+ * over 0, a selection out of range); ATTN_OVERFLOW; ATTN_MEMORY; what the executor returned.
+ * A row with a NaN among its allowed scores has NaN for weights of allowed keys and for statistics; among the
+ * top k NaN comes first. Without queries used_key and used_value are written all the same. */
 attn_status attn_attend(const attn_kernels *kernels, attn_executor *executor, const attn_shape *shape,
                         const attn_options *options, const attn_sequence *sequences, size_t count);
 
@@ -270,7 +272,7 @@ typedef struct attn_layer_sequence {
 } attn_layer_sequence;
 
 /* Fills heads, kv_heads and widths of the shape from the layer; false when the parts of the layer do not fit
- * each other (heads that do not divide, an output of another input width). */
+ * each other (heads that do not divide, an output of another input width) or past is over keys. */
 bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, size_t past, attn_shape *out);
 
 /* Projections, attn_attend, output projection, for count sequences of equal lengths. Rows of all sequences
