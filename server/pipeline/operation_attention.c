@@ -330,7 +330,8 @@ static attn_status slice_run(const struct slice *slice, const struct attention_r
 		return attn_attend(means->kernels, means->executor, &like->shape, &like->options,
 		                   slice->of_heads, slice->count);
 	return attn_layer_run(means->kernels, means->executor, &like->layer, like->shape.queries,
-	                      like->shape.keys, like->shape.past, &like->options, slice->through_layer, slice->count);
+	                      like->shape.keys, like->shape.past, &like->options, slice->through_layer,
+	                      slice->count);
 }
 
 static bool slice_reserve(struct slice *slice, bool split_heads, attn_arena *scratch)
