@@ -2,6 +2,7 @@
 
 #include "codec/attention_fields.h"
 #include "codec/attention_meaning.h"
+#include "codec/attention_outputs.h"
 #include "codec/attention_tensors.h"
 #include "codec/json_path.h"
 #include "codec/json_scan.h"
@@ -79,25 +80,11 @@ static json_t *scan_body(const char *body, size_t length, bool model, const stru
 
 /* ---- outputs */
 
-static void shape_context(struct attention_request *request)
-{
-	struct reply_tensor *context = &request->context;
-	const attn_shape *shape = &request->shape;
-	size_t rank = 0;
-	if (request->query.rank > 2)
-		context->dims[rank++] = request->batch;
-	if (request->split_heads)
-		context->dims[rank++] = shape->heads;
-	context->dims[rank++] = shape->queries;
-	context->dims[rank++] = request->split_heads ? shape->value_width : request->layer.output.out;
-	context->rank = rank;
-}
-
-/* Bytes of the reply if other weights were asked for. */
+/* Bytes of the reply if other weights, and no stages, were asked for. */
 static size_t reply_bytes_with(const struct attention_request *request, enum weights_form weights)
 {
 	struct attention_request other = *request;
-	other.weights = weights;
+	attention_outputs_ask(&other, weights);
 	return attention_request_reply_bytes(&other);
 }
 
@@ -113,7 +100,7 @@ static bool check_reply(const struct attention_request *request, size_t limit, s
 		    "the reply may take %zu bytes, the limit is %zu; \"weights\":\"mean\" would take %zu and "
 		    "\"weights\":false %zu",
 		    bytes, limit, mean, none);
-	if (request->weights != WEIGHTS_NONE && none <= limit)
+	if (none < bytes && none <= limit)
 		return problem_set(
 		    problem, PROBLEM_REPLY_TOO_LARGE, "/weights",
 		    "the reply may take %zu bytes, the limit is %zu; \"weights\":false would take %zu", bytes,
@@ -139,7 +126,7 @@ static bool fill_request(struct attention_request *request, struct json_scan *sc
 	attention_fields_clear(&fields);
 	if (!filled)
 		return false;
-	shape_context(request);
+	attention_outputs_shape(request);
 	return check_reply(request, limits->reply_bytes, problem);
 }
 

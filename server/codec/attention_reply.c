@@ -1,48 +1,93 @@
 #include "codec/attention_reply.h"
 
-#include "codec/attention_request.h"
+#include "codec/attention_outputs.h"
 #include "codec/json_path.h"
 #include "codec/json_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* `"name":[...],`; RESULT_NOT_FINITE with the place of the number. */
-static bool write_tensor(struct json_writer *writer, const char *name, const float *data, const size_t *dims,
-                         size_t rank, struct problem *problem)
+/* Bytes that two paths share from their start, to the end of a group. */
+static size_t shared_groups(const char *before, const char *path)
 {
-	size_t index[TENSOR_MAX_RANK];
-	char pointer[JSON_POINTER_MAX];
-	json_writer_text(writer, "\"%s\":", name);
-	if (json_writer_tensor(writer, data, dims, rank, index)) {
-		json_writer_text(writer, ",");
-		return true;
+	size_t shared = 0;
+	for (size_t i = 0; before[i] != '\0' && before[i] == path[i]; i++) {
+		if (path[i] == '.')
+			shared = i + 1;
 	}
-	size_t length = (size_t)snprintf(pointer, sizeof(pointer), "/%s", name);
-	for (size_t i = 0; i < rank; i++)
+	return shared;
+}
+
+/* A brace for each group of the path that is open. */
+static void close_groups(struct json_writer *writer, const char *path)
+{
+	for (; *path != '\0'; path++) {
+		if (*path == '.')
+			json_writer_text(writer, "}");
+	}
+}
+
+/* Leaves the groups of `before`, "" at first, and enters those of `path`: `"group":{"name":`. */
+static void write_name(struct json_writer *writer, const char *before, const char *path)
+{
+	size_t shared = shared_groups(before, path);
+	close_groups(writer, before + shared);
+	if (*before != '\0')
+		json_writer_text(writer, ",");
+	const char *name = path + shared;
+	for (size_t length; (length = strcspn(name, "."), name[length] == '.'); name += length + 1)
+		json_writer_text(writer, "\"%.*s\":{", (int)length, name);
+	json_writer_text(writer, "\"%s\":", name);
+}
+
+static bool set_not_finite(const struct attention_output *output, const size_t *index,
+                           struct problem *problem)
+{
+	char pointer[JSON_POINTER_MAX];
+	size_t length = (size_t)snprintf(pointer, sizeof(pointer), "/%s", output->path);
+	for (size_t i = 0; i < length; i++)
+		pointer[i] = pointer[i] == '.' ? '/' : pointer[i];
+	for (size_t i = 0; i < output->tensor.rank; i++)
 		length += (size_t)snprintf(pointer + length, sizeof(pointer) - length, "/%zu", index[i]);
 	return problem_set(problem, PROBLEM_RESULT_NOT_FINITE, pointer,
 	                   "this number of the result is NaN or infinite, which JSON cannot say");
+}
+
+/* RESULT_NOT_FINITE with the place of the number. */
+static bool write_output(struct json_writer *writer, const struct attention_output *output,
+                         struct problem *problem)
+{
+	const struct reply_tensor *tensor = &output->tensor;
+	size_t index[TENSOR_MAX_RANK];
+	writer->lowest = output->lowest;
+	if (tensor->indices != NULL)
+		json_writer_indices(writer, tensor->indices, tensor->dims, tensor->rank);
+	else if (!json_writer_tensor(writer, tensor->data, tensor->dims, tensor->rank, index))
+		return set_not_finite(output, index, problem);
+	return true;
 }
 
 static bool write_reply(struct json_writer *writer, const struct attention_request *request,
                         struct problem *problem)
 {
 	const attn_shape *shape = &request->shape;
-	const struct reply_tensor *context = &request->context;
-	size_t dims[TENSOR_MAX_RANK];
-	size_t rank = attention_request_weights_shape(request, dims);
+	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	size_t count = attention_outputs_list(request, outputs);
+	const char *before = "";
 	json_writer_text(writer, "{");
-	if (!write_tensor(writer, "context", context->data, context->dims, context->rank, problem))
-		return false;
-	if (rank > 0 && !write_tensor(writer, "weights", request->weights_out.data, dims, rank, problem))
-		return false;
-	json_writer_text(
-	    writer,
-	    "\"shape\":{\"batch\":%zu,\"heads\":%zu,\"kv_heads\":%zu,\"queries\":%zu,\"keys\":%zu,"
-	    "\"head_width\":%zu,\"value_width\":%zu}}\n",
-	    request->batch, shape->heads, shape->kv_heads, shape->queries, shape->keys, shape->head_width,
-	    shape->value_width);
+	for (size_t i = 0; i < count; i++) {
+		write_name(writer, before, outputs[i].path);
+		if (!write_output(writer, &outputs[i], problem))
+			return false;
+		before = outputs[i].path;
+	}
+	write_name(writer, before, "shape");
+	json_writer_text(writer,
+	                 "{\"batch\":%zu,\"heads\":%zu,\"kv_heads\":%zu,\"queries\":%zu,\"keys\":%zu,"
+	                 "\"head_width\":%zu,\"value_width\":%zu}}\n",
+	                 request->batch, shape->heads, shape->kv_heads, shape->queries, shape->keys,
+	                 shape->head_width, shape->value_width);
 	return true;
 }
 

@@ -1,5 +1,6 @@
 #include "codec/attention_request.h"
 
+#include "codec/attention_outputs.h"
 #include "codec/attention_reply.h"
 
 #include <stdlib.h>
@@ -15,11 +16,15 @@ void attention_request_free(struct attention_request *request)
 		tensor_clear(&request->projections[i]);
 	mask_tensor_clear(&request->mask);
 	tensor_clear(&request->bias);
+	tensor_clear(&request->past_key);
+	tensor_clear(&request->past_value);
 	free(request->sinks);
+	free(request->slopes);
+	free(request->head_list);
+	free(request->query_list);
 	free(request->key_lengths);
 	free(request->causal_offsets);
-	free(request->context.data);
-	free(request->weights_out.data);
+	attention_outputs_clear(request);
 	free(request);
 }
 
@@ -37,18 +42,6 @@ static size_t product(size_t a, size_t b)
 	return attn_size_mul(a, b, &out) ? out : SIZE_MAX;
 }
 
-/* Elements of a shape; 0 where a dimension is 0. */
-static size_t elements(const size_t *dims, size_t rank)
-{
-	size_t count = 1;
-	for (size_t i = 0; i < rank; i++) {
-		if (dims[i] == 0)
-			return 0;
-		count = product(count, dims[i]);
-	}
-	return count;
-}
-
 /* Bytes of a shape printed as nested arrays, at most: brackets and commas of every array, and the numbers. */
 static size_t printed(const size_t *dims, size_t rank)
 {
@@ -60,69 +53,37 @@ static size_t printed(const size_t *dims, size_t rank)
 	return sum(bytes, product(arrays, NUMBER_TEXT_MAX));
 }
 
-size_t attention_request_weights_shape(const struct attention_request *request, size_t dims[TENSOR_MAX_RANK])
-{
-	const attn_shape *shape = &request->shape;
-	size_t rank = 0;
-	if (request->weights == WEIGHTS_NONE)
-		return 0;
-	if (request->query.rank > 2)
-		dims[rank++] = request->batch;
-	if (request->weights == WEIGHTS_PER_HEAD)
-		dims[rank++] = shape->heads;
-	dims[rank++] = shape->queries;
-	dims[rank++] = shape->keys;
-	return rank;
-}
-
-static size_t weights_count(const struct attention_request *request)
-{
-	size_t dims[TENSOR_MAX_RANK];
-	size_t rank = attention_request_weights_shape(request, dims);
-	return rank == 0 ? 0 : elements(dims, rank);
-}
-
 size_t attention_request_input_bytes(const struct attention_request *request)
 {
-	size_t floats =
-	    request->query.count + request->key.count + request->value.count + request->bias.count;
+	const attn_selection *selection = &request->selection;
+	size_t floats = request->query.count + request->key.count + request->value.count +
+	                request->bias.count + request->past_key.count + request->past_value.count;
 	for (size_t i = 0; i < 8; i++)
 		floats += request->projections[i].count;
-	if (request->sinks != NULL)
-		floats += request->shape.heads;
-	size_t lists = (request->key_lengths != NULL) + (size_t)(request->causal_offsets != NULL);
-	return sizeof(*request) + floats * sizeof(float) + request->mask.count +
-	       lists * request->batch * sizeof(int64_t);
+	size_t by_head = (request->sinks != NULL) + (size_t)(request->slopes != NULL);
+	size_t by_sequence = (request->key_lengths != NULL) + (size_t)(request->causal_offsets != NULL);
+	return sizeof(*request) + (floats + by_head * request->shape.heads) * sizeof(float) +
+	       request->mask.count + by_sequence * request->batch * sizeof(int64_t) +
+	       (selection->head_count + selection->query_count) * sizeof(size_t);
 }
 
 size_t attention_request_output_bytes(const struct attention_request *request)
 {
-	size_t count = sum(elements(request->context.dims, request->context.rank), weights_count(request));
-	return product(count, sizeof(float));
+	return attention_outputs_bytes(request);
 }
 
 size_t attention_request_reply_bytes(const struct attention_request *request)
 {
-	size_t dims[TENSOR_MAX_RANK];
-	size_t rank = attention_request_weights_shape(request, dims);
-	size_t bytes = sum(ATTENTION_REPLY_FRAME, printed(request->context.dims, request->context.rank));
-	return rank == 0 ? bytes : sum(bytes, printed(dims, rank));
-}
-
-/* Zeroed memory, never NULL for no elements. */
-static float *reserve(size_t count)
-{
-	return count == SIZE_MAX ? NULL : calloc(count > 0 ? count : 1, sizeof(float));
+	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	size_t count = attention_outputs_list(request, outputs), bytes = ATTENTION_REPLY_FRAME;
+	for (size_t i = 0; i < count; i++)
+		bytes = sum(bytes, printed(outputs[i].tensor.dims, outputs[i].tensor.rank));
+	return bytes;
 }
 
 bool attention_request_reserve(struct attention_request *request)
 {
-	request->context.count = elements(request->context.dims, request->context.rank);
-	request->context.data = reserve(request->context.count);
-	if (request->weights != WEIGHTS_NONE)
-		request->weights_out.data = reserve(weights_count(request));
-	return request->context.data != NULL &&
-	       (request->weights == WEIGHTS_NONE || request->weights_out.data != NULL);
+	return attention_outputs_reserve(request);
 }
 
 /* ---- broadcasts */

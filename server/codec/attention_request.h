@@ -37,13 +37,13 @@ enum attention_stage {
 };
 enum attention_statistic { ATTENTION_ENTROPY, ATTENTION_LOGSUMEXP, ATTENTION_MAXIMUM, ATTENTION_STATISTICS };
 
-/* A tensor of the reply: floats, or integers (indices). data is NULL when it was not asked for. */
+/* A tensor of the reply: floats (data), or integers (indices); the other pointer is NULL. */
 struct reply_tensor {
 	float *data;
 	int64_t *indices;
-	size_t rank;
-	size_t dims[5];
-	size_t count;
+	size_t rank; /* 0: not asked for */
+	size_t dims[TENSOR_MAX_RANK];
+	size_t count; /* product of dims, SIZE_MAX on overflow */
 };
 
 /* The body of a request in one of the forms that requests come in, and of a reply. */
@@ -82,8 +82,8 @@ struct attention_request {
 	int precision;             /* significant digits, 0: shortest */
 	uint64_t timeout_ms;       /* 0: not given */
 
-	/* outputs, made by attention_request_reserve; those without a batch dimension where the request has
-	 * none */
+	/* outputs: shaped by the parse (rank 0: not asked for; attention_outputs.h lists them), memory by
+	 * attention_request_reserve; without a batch dimension where the request has none */
 	struct reply_tensor context;     /* rank of query */
 	struct reply_tensor weights_out; /* [batch, H', Lq', keys], or for the mean [batch, queries, keys] */
 	struct reply_tensor top_indices,
@@ -107,9 +107,6 @@ void attention_request_free(struct attention_request *request);
 size_t attention_request_input_bytes(const struct attention_request *request);
 size_t attention_request_output_bytes(const struct attention_request *request);
 size_t attention_request_reply_bytes(const struct attention_request *request);
-
-/* Shape of the weights in the reply; returns its rank, 0 when none are asked for. */
-size_t attention_request_weights_shape(const struct attention_request *request, size_t dims[TENSOR_MAX_RANK]);
 
 /* Allocates the outputs; false when the system refuses memory. */
 bool attention_request_reserve(struct attention_request *request);

@@ -8,12 +8,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct json_writer {
 	char *text;    /* malloc'd by json_writer_open; the caller's */
 	size_t length; /* bytes written */
 	size_t room;
 	int precision; /* significant digits of numbers, 0: shortest */
+	bool lowest;   /* -infinity is written as the lowest float32 */
 };
 
 /* false when the system refuses memory. */
@@ -28,5 +30,7 @@ void json_writer_text(struct json_writer *writer, const char *format, ...)
  * its indices in index[rank]. */
 bool json_writer_tensor(struct json_writer *writer, const float *data, const size_t *dims, size_t rank,
                         size_t *index);
+/* The same of integers, none over 15 digits. */
+void json_writer_indices(struct json_writer *writer, const int64_t *data, const size_t *dims, size_t rank);
 
 #endif

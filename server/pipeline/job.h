@@ -22,7 +22,7 @@
 
 /* What jobs must share to be computed in one call: words filled by the operation, compared and hashed whole.
  */
-#define BATCH_KEY_WORDS 24
+#define BATCH_KEY_WORDS 32
 struct batch_key {
 	uint64_t words[BATCH_KEY_WORDS];
 };

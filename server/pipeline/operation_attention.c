@@ -1,91 +1,11 @@
 #include "pipeline/operation.h"
 
+#include "codec/attention_outputs.h"
 #include "observe/clock.h"
+#include "pipeline/attention_key.h"
+#include "pipeline/attention_sequence.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* ---- parse: the batch key */
-
-enum { /* words of the batch key */
-       KEY_OPERATION,
-       KEY_MODEL,  /* instance, or 0 */
-       KEY_UNIQUE, /* the job itself, where it can share with none */
-       KEY_LAYER,
-       KEY_KIND,
-       KEY_INPUTS, /* rank 4; key is query; value is key */
-       KEY_HEADS,
-       KEY_KV_HEADS,
-       KEY_QUERIES,
-       KEY_KEYS,
-       KEY_HEAD_WIDTH,
-       KEY_VALUE_WIDTH,
-       KEY_QUERY_IN,
-       KEY_KEY_IN,
-       KEY_VALUE_IN,
-       KEY_OUT,
-       KEY_SCALE,
-       KEY_SOFTCAP,
-       KEY_CAUSAL,
-       KEY_WINDOW_LEFT,
-       KEY_WINDOW_RIGHT,
-       KEY_SINK,
-       KEY_SLOPES,
-       KEY_WORDS_USED
-};
-_Static_assert(KEY_WORDS_USED <= BATCH_KEY_WORDS, "the batch key has too few words");
-
-static uint64_t float_bits(float value)
-{
-	uint32_t bits;
-	memcpy(&bits, &value, sizeof(bits));
-	return bits;
-}
-
-static bool has_own_projections(const struct attention_request *request)
-{
-	const attn_layer *layer = &request->layer;
-	return !request->split_heads && !request->model &&
-	       (layer->query.weight != NULL || layer->key.weight != NULL || layer->value.weight != NULL ||
-	        layer->output.weight != NULL);
-}
-
-static void fill_key(struct job *job)
-{
-	const struct attention_request *request = job->attention;
-	const attn_shape *shape = &request->shape;
-	const attn_options *options = &request->options;
-	uint64_t *words = job->key.words;
-
-	memset(words, 0, sizeof(job->key.words));
-	words[KEY_OPERATION] = (uintptr_t)job->operation;
-	words[KEY_MODEL] = (uintptr_t)job->model;
-	words[KEY_UNIQUE] = has_own_projections(request) ? (uintptr_t)job : 0;
-	words[KEY_LAYER] = request->model_layer;
-	words[KEY_KIND] = request->model_kind;
-	words[KEY_INPUTS] = (uint64_t)request->split_heads | (uint64_t)(request->key.data == NULL) << 1 |
-	                    (uint64_t)(request->value.data == NULL) << 2;
-	words[KEY_HEADS] = shape->heads;
-	words[KEY_KV_HEADS] = shape->kv_heads;
-	words[KEY_QUERIES] = shape->queries;
-	words[KEY_KEYS] = shape->keys;
-	words[KEY_HEAD_WIDTH] = shape->head_width;
-	words[KEY_VALUE_WIDTH] = shape->value_width;
-	if (!request->split_heads) {
-		words[KEY_QUERY_IN] = request->layer.query.in;
-		words[KEY_KEY_IN] = request->layer.key.in;
-		words[KEY_VALUE_IN] = request->layer.value.in;
-		words[KEY_OUT] = request->layer.output.out;
-	}
-	words[KEY_SCALE] = float_bits(options->scale);
-	words[KEY_SOFTCAP] = float_bits(options->softcap);
-	words[KEY_CAUSAL] = options->causal;
-	words[KEY_WINDOW_LEFT] = (uint64_t)options->window_left;
-	words[KEY_WINDOW_RIGHT] = (uint64_t)options->window_right;
-	words[KEY_SINK] = (uintptr_t)options->sink;
-	words[KEY_SLOPES] = (uintptr_t)options->slopes;
-}
 
 /* ---- parse: sizes */
 
@@ -104,8 +24,9 @@ static double sequence_work(const struct attention_request *request)
 	if (request->split_heads)
 		return work;
 	const attn_layer *layer = &request->layer;
-	return work + linear_work(&layer->query, shape->queries) + linear_work(&layer->key, shape->keys) +
-	       linear_work(&layer->value, shape->keys) + linear_work(&layer->output, shape->queries);
+	size_t keys = shape->keys - shape->past;
+	return work + linear_work(&layer->query, shape->queries) + linear_work(&layer->key, keys) +
+	       linear_work(&layer->value, keys) + linear_work(&layer->output, shape->queries);
 }
 
 static size_t saturating_mul(size_t a, size_t b)
@@ -158,7 +79,7 @@ static void refuse_never(struct job *job, size_t bytes, size_t max_sequences)
 {
 	struct attention_request *request = job->attention;
 	size_t limit = job->budget->limit;
-	request->weights = WEIGHTS_NONE;
+	attention_outputs_ask(request, WEIGHTS_NONE);
 	size_t without = bytes_needed(request, max_sequences);
 	if (without <= limit && without < bytes)
 		problem_set(&job->problem, PROBLEM_NEVER_FITS, "",
@@ -211,72 +132,10 @@ static void attention_parse(struct job *job, const struct attention_limits *limi
 		return;
 	shorten_deadline(job);
 	fill_sizes(job);
-	fill_key(job);
+	attention_key_fill(job);
 	if (charge(job, max_sequences) && !attention_request_reserve(job->attention))
 		problem_set(&job->problem, PROBLEM_MEMORY, "", "the system refused %zu bytes for the results",
 		            attention_request_output_bytes(job->attention));
-}
-
-/* ---- compute: one sequence of a request as the library wants it */
-
-/* What sequences have both through a layer and with split heads. */
-static attn_sequence sequence_common(const struct attention_request *request, size_t index)
-{
-	const attn_shape *shape = &request->shape;
-	attn_sequence sequence = {
-	    .key_length = request->key_lengths != NULL ? (size_t)request->key_lengths[index] : shape->keys,
-	    .causal_offset = request->causal_offsets != NULL ? request->causal_offsets[index] : 0,
-	    .mask = attention_request_mask(request, index),
-	    .bias = attention_request_bias(request, index),
-	};
-	size_t one_head = shape->queries * shape->keys;
-	if (request->weights == WEIGHTS_PER_HEAD)
-		sequence.weights = request->weights_out.data + index * shape->heads * one_head;
-	else if (request->weights == WEIGHTS_MEAN)
-		sequence.mean_weights = request->weights_out.data + index * one_head;
-	return sequence;
-}
-
-static attn_layer_sequence sequence_through_layer(const struct attention_request *request, size_t index)
-{
-	const attn_layer *layer = &request->layer;
-	size_t queries = request->shape.queries, keys = request->shape.keys;
-	const float *query = request->query.data;
-	const float *key = request->key.data != NULL ? request->key.data : query;
-	const float *value = request->value.data != NULL ? request->value.data : key;
-	return (attn_layer_sequence){
-	    .query = query + index * queries * layer->query.in,
-	    .key = key + index * keys * layer->key.in,
-	    .value = value + index * keys * layer->value.in,
-	    .output = request->context.data + index * queries * layer->output.out,
-	    .attend = sequence_common(request, index),
-	};
-}
-
-/* Heads of [batch, heads, rows, width]. */
-static attn_heads sequence_heads(const float *data, size_t index, size_t heads, size_t rows, size_t width)
-{
-	return (attn_heads){
-	    .data = data + index * heads * rows * width,
-	    .head_stride = rows * width,
-	    .row_stride = width,
-	};
-}
-
-static attn_sequence sequence_of_heads(const struct attention_request *request, size_t index)
-{
-	const attn_shape *shape = &request->shape;
-	const float *query = request->query.data;
-	const float *key = request->key.data != NULL ? request->key.data : query;
-	const float *value = request->value.data != NULL ? request->value.data : key;
-	attn_sequence sequence = sequence_common(request, index);
-	sequence.query = sequence_heads(query, index, shape->heads, shape->queries, shape->head_width);
-	sequence.key = sequence_heads(key, index, shape->kv_heads, shape->keys, shape->head_width);
-	sequence.value = sequence_heads(value, index, shape->kv_heads, shape->keys, shape->value_width);
-	sequence.context_row_stride = shape->value_width;
-	sequence.context_head_stride = shape->queries * shape->value_width;
-	sequence.context = request->context.data + index * shape->heads * sequence.context_head_stride;
-	return sequence;
 }
 
 /* ---- compute: calls of the library */
@@ -316,10 +175,11 @@ static void slice_fill(struct slice *slice, struct cursor *at)
 			slice->first_job = at->job;
 		slice->last_job = at->job;
 		if (request->split_heads)
-			slice->of_heads[slice->count++] = sequence_of_heads(request, at->sequence++);
+			slice->of_heads[slice->count++] =
+			    attention_sequence_of_heads(request, at->sequence++);
 		else
 			slice->through_layer[slice->count++] =
-			    sequence_through_layer(request, at->sequence++);
+			    attention_sequence_through_layer(request, at->sequence++);
 	}
 }
 

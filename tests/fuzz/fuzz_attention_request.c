@@ -7,9 +7,7 @@
 
 #include <jansson.h>
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,12 +39,6 @@ static void check_request(struct attention_request *request)
 	expect(request->query.data != NULL && request->query.count <= limits.elements);
 	expect(attention_request_reply_bytes(request) <= limits.reply_bytes);
 	expect(attention_request_reserve(request));
-	memset(request->context.data, 0, request->context.count * sizeof(float));
-	if (request->weights_out.data) {
-		size_t heads = request->weights == WEIGHTS_MEAN ? 1 : shape->heads;
-		memset(request->weights_out.data, 0,
-		       request->batch * heads * shape->queries * shape->keys * sizeof(float));
-	}
 }
 
 /* Broadcast masks and biases reach no further than their memory. */
@@ -63,8 +55,8 @@ static void check_masks(const struct attention_request *request)
 		    mask.data[head * mask.head_stride + query * mask.query_stride + key * mask.key_stride] <=
 		    1);
 	if (bias.data != NULL)
-		expect(isfinite(
-		    bias.data[head * bias.head_stride + query * bias.query_stride + key * bias.key_stride]));
+		(void)*(const volatile float *)&bias
+		    .data[head * bias.head_stride + query * bias.query_stride + key * bias.key_stride];
 }
 
 static void check_reply(const struct attention_request *request)

@@ -27,22 +27,13 @@ static struct attention_request *request_of(const char *text)
 	return request;
 }
 
-static size_t weights_count(const struct attention_request *request)
-{
-	size_t dims[TENSOR_MAX_RANK], count = 1;
-	size_t rank = attention_request_weights_shape(request, dims);
-	for (size_t i = 0; i < rank; i++)
-		count *= dims[i];
-	return rank == 0 ? 0 : count;
-}
-
 /* The reply of a request whose outputs count up from 0 (context) and 100 (weights). */
 static char *reply_of(struct attention_request *request)
 {
 	size_t length;
 	for (size_t i = 0; i < request->context.count; i++)
 		request->context.data[i] = (float)i;
-	for (size_t i = 0; i < weights_count(request); i++)
+	for (size_t i = 0; i < request->weights_out.count; i++)
 		request->weights_out.data[i] = 100 + (float)i;
 	char *text = attention_reply_format(request, &length, &problem);
 	ck_assert_ptr_nonnull(text);
@@ -164,7 +155,7 @@ START_TEST(a_result_that_is_not_finite_is_named_by_its_place)
 		size_t length;
 		if (cases[i].context < request->context.count)
 			request->context.data[cases[i].context] = cases[i].value;
-		if (cases[i].weight < weights_count(request))
+		if (cases[i].weight < request->weights_out.count)
 			request->weights_out.data[cases[i].weight] = cases[i].value;
 		problem = (struct problem){.code = PROBLEM_NONE};
 		ck_assert_ptr_null(attention_reply_format(request, &length, &problem));
@@ -191,7 +182,7 @@ START_TEST(no_reply_is_longer_than_its_bound)
 		size_t length;
 		for (size_t j = 0; j < request->context.count; j++)
 			request->context.data[j] = -1.17549435e-38f;
-		for (size_t j = 0; j < weights_count(request); j++)
+		for (size_t j = 0; j < request->weights_out.count; j++)
 			request->weights_out.data[j] = -1.17549435e-38f;
 		char *text = attention_reply_format(request, &length, &problem);
 		ck_assert_ptr_nonnull(text);

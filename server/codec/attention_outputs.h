@@ -1,0 +1,38 @@
+/*
+ * attention_outputs.h - the tensors of a reply: which of them a request asks for, their shapes, their names
+ * and their memory.
+ *
+ * Every form of reply is written from one list. One thread at a time.
+ */
+#ifndef ATTND_CODEC_ATTENTION_OUTPUTS_H
+#define ATTND_CODEC_ATTENTION_OUTPUTS_H
+
+#include "codec/attention_request.h"
+
+#define ATTENTION_OUTPUTS_MAX 16
+
+struct attention_output {
+	const char *path;           /* names from the reply's top down, dots between: "stages.masked" */
+	struct reply_tensor tensor; /* a view of the request's */
+	bool lowest;                /* text writes -infinity as the lowest float32 */
+};
+
+/* Sets rank, dims and count (SIZE_MAX on overflow) of every output; rank 0 where it is not asked for. All but
+ * the outputs must be resolved. */
+void attention_outputs_shape(struct attention_request *request);
+
+/* Asks for these weights instead, and for no stages; shapes the outputs again. Not after the reserve. */
+void attention_outputs_ask(struct attention_request *request, enum weights_form weights);
+
+/* The outputs asked for, in the order of the reply, those of one group side by side; returns how many.
+ * Memory may stand in it twice: projected.key is present_key. */
+size_t attention_outputs_list(const struct attention_request *request,
+                              struct attention_output out[ATTENTION_OUTPUTS_MAX]);
+
+/* Bytes of their memory; SIZE_MAX on overflow. */
+size_t attention_outputs_bytes(const struct attention_request *request);
+/* Zeroed memory for each; false when the system refuses. */
+bool attention_outputs_reserve(struct attention_request *request);
+void attention_outputs_clear(struct attention_request *request);
+
+#endif
