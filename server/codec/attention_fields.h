@@ -13,6 +13,14 @@
 /* Offsets and windows are kept within this: far beyond any sequence, and safe to add up. */
 #define ATTENTION_FAR ((int64_t)1 << 40)
 
+enum attention_positions {
+	POSITIONS_NONE,
+	POSITIONS_SINUSOIDAL,
+	POSITIONS_ROPE,
+	POSITIONS_ROPE_INTERLEAVED,
+	POSITIONS_ALIBI,
+};
+
 struct attention_fields {
 	size_t heads, kv_heads; /* 0: not given */
 	attn_layout layout;
@@ -25,7 +33,18 @@ struct attention_fields {
 	bool has_scale;
 	float scale, softcap;              /* softcap 0: none */
 	int64_t window_left, window_right; /* -1: unbounded */
+	enum attention_positions positions;
+	double rope_theta;
+	bool has_position_offset;
+	int64_t position_offset;
 	enum weights_form weights;
+	struct integer_list head_list, query_list; /* of weights; negative from the end; values NULL: all */
+	size_t top_k;                              /* 0: not given */
+	bool stages[ATTENTION_STAGES];
+	bool statistics[ATTENTION_STATISTICS];
+	bool projected;
+	bool has_output_dtype;
+	attn_dtype output_dtype;
 	int precision;       /* 0: shortest */
 	uint64_t timeout_ms; /* 0: not given */
 	size_t layer;

@@ -1,6 +1,8 @@
 #include "codec/attention_meaning.h"
 
-#include <inttypes.h>
+#include "codec/attention_options.h"
+#include "codec/attention_past.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -235,111 +237,6 @@ static bool resolve_model(struct meaning *meaning)
 	return true;
 }
 
-/* ---- options */
-
-/* One value, or one a sequence. */
-static bool check_list(struct meaning *meaning, const char *pointer, bool is_list, size_t count,
-                       size_t wanted, const char *each)
-{
-	if (!is_list || count == wanted)
-		return true;
-	return problem_set(meaning->problem, PROBLEM_SHAPE_MISMATCH, pointer,
-	                   "the list has length %zu, one for each %s is expected: %zu", count, each, wanted);
-}
-
-/* A value for each sequence from a list of them, or of one; NULL: no memory. */
-static int64_t *spread(const struct integer_list *list, bool is_list, size_t batch)
-{
-	int64_t *values = malloc(batch * sizeof(*values) + 1);
-	for (size_t i = 0; i < batch && values != NULL; i++)
-		values[i] = list->values[is_list ? i : 0];
-	return values;
-}
-
-static bool resolve_causal(struct meaning *meaning)
-{
-	struct attention_request *request = meaning->request;
-	const struct attention_fields *fields = meaning->fields;
-	request->options.causal = fields->causal;
-	if (fields->causal != ATTN_CAUSAL_OFFSET)
-		return true;
-	if (!check_list(meaning, "/causal", fields->causal_is_list, fields->causal_offsets.count,
-	                request->batch, "sequence"))
-		return false;
-	if (request->shape.queries == 0 || request->shape.keys == 0) {
-		request->options.causal = ATTN_CAUSAL_NONE; /* nothing to mask, however many sequences */
-		return true;
-	}
-	request->causal_offsets = spread(&fields->causal_offsets, fields->causal_is_list, request->batch);
-	return request->causal_offsets != NULL || problem_set_status(meaning->problem, ATTN_MEMORY);
-}
-
-static bool check_key_lengths(struct meaning *meaning)
-{
-	const struct attention_fields *fields = meaning->fields;
-	size_t keys = meaning->request->shape.keys;
-	for (size_t i = 0; i < fields->key_lengths.count; i++) {
-		char pointer[64];
-		snprintf(pointer, sizeof(pointer),
-		         fields->key_lengths_is_list ? "/key_lengths/%zu" : "/key_lengths", i);
-		if ((uint64_t)fields->key_lengths.values[i] > keys)
-			return problem_set(meaning->problem, PROBLEM_BAD_VALUE, pointer,
-			                   "the length %" PRId64 " is over the %zu keys that there are",
-			                   fields->key_lengths.values[i], keys);
-	}
-	return true;
-}
-
-static bool resolve_key_lengths(struct meaning *meaning)
-{
-	struct attention_request *request = meaning->request;
-	const struct attention_fields *fields = meaning->fields;
-	if (fields->key_lengths.values == NULL)
-		return true;
-	if (!check_list(meaning, "/key_lengths", fields->key_lengths_is_list, fields->key_lengths.count,
-	                request->batch, "sequence") ||
-	    !check_key_lengths(meaning))
-		return false;
-	if (request->shape.keys == 0)
-		return true; /* every length is 0, however many sequences */
-	request->key_lengths = spread(&fields->key_lengths, fields->key_lengths_is_list, request->batch);
-	return request->key_lengths != NULL || problem_set_status(meaning->problem, ATTN_MEMORY);
-}
-
-static bool resolve_sink(struct meaning *meaning)
-{
-	struct attention_request *request = meaning->request;
-	struct attention_fields *fields = meaning->fields;
-	size_t heads = request->shape.heads;
-	if (fields->sinks.values == NULL)
-		return true;
-	if (!check_list(meaning, "/sink", fields->sink_is_list, fields->sinks.count, heads, "head"))
-		return false;
-	request->sinks = malloc(heads * sizeof(*request->sinks));
-	if (request->sinks == NULL)
-		return problem_set_status(meaning->problem, ATTN_MEMORY);
-	for (size_t i = 0; i < heads; i++)
-		request->sinks[i] = fields->sinks.values[fields->sink_is_list ? i : 0];
-	request->options.sink = request->sinks;
-	return true;
-}
-
-static bool resolve_options(struct meaning *meaning)
-{
-	struct attention_request *request = meaning->request;
-	const struct attention_fields *fields = meaning->fields;
-	request->options = attn_options_default(request->shape.head_width);
-	if (fields->has_scale)
-		request->options.scale = fields->scale;
-	request->options.softcap = fields->softcap;
-	request->options.window_left = fields->window_left;
-	request->options.window_right = fields->window_right;
-	request->weights = fields->weights;
-	request->precision = fields->precision;
-	request->timeout_ms = fields->timeout_ms;
-	return resolve_causal(meaning) && resolve_key_lengths(meaning) && resolve_sink(meaning);
-}
-
 /* ---- masks and biases */
 
 /* Whether dims broadcast, as numpy does, to [batch, heads, queries, keys]. */
@@ -398,5 +295,6 @@ bool attention_meaning_resolve(struct attention_request *request, struct attenti
 		return false;
 	if (!split)
 		fill_widths(&request->shape, &request->layer);
-	return resolve_options(&meaning) && resolve_masks(&meaning);
+	return attention_past_resolve(request, problem) &&
+	       attention_options_resolve(request, fields, problem) && resolve_masks(&meaning);
 }

@@ -20,6 +20,8 @@ enum attention_place {
 	PLACE_VALUE,
 	PLACE_MASK,
 	PLACE_BIAS,
+	PLACE_PAST_KEY,
+	PLACE_PAST_VALUE,
 	PLACE_PROJECTIONS, /* and the seven after it, in the order of struct attention_request */
 	ATTENTION_PLACES = PLACE_PROJECTIONS + 8,
 	ATTENTION_MODEL_PLACES = PLACE_PROJECTIONS,
@@ -27,8 +29,12 @@ enum attention_place {
 
 extern const struct json_rule attention_rules[ATTENTION_PLACES];
 
-/* Moves what the scan found into the request, with shapes; notes what is wrong with `shape` and with the
- * count of `data`, lengths over the limit, and both of query and embeddings given. Returns false when the
+/* Notes lengths over the limit: of query, key and value, and of past and new keys together. */
+void attention_tensors_note_lengths(const struct attention_request *request, const char *query_pointer,
+                                    size_t limit, struct problem *problem);
+
+/* Moves what the scan found into the request, with shapes; notes what is wrong with them, lengths over the
+ * limit, and both of query and embeddings given. Returns false when the
  * problem, which may hold notes of the scan, holds anything after. */
 bool attention_tensors_take(struct json_scan *scan, const json_t *envelope,
                             const struct attention_limits *limits, struct attention_request *request,

@@ -140,7 +140,7 @@ static void check_length(struct reader *reader, size_t level, size_t count)
 	char detail[160];
 	if (reader->dims[level] == UNKNOWN) {
 		reader->dims[level] = count;
-		if (count == 0 && !reader->array->data_of_shape)
+		if (count == 0 && reader->array->form == JSON_FORM_NESTED)
 			json_walk_note(reader->walk, PROBLEM_BAD_VALUE,
 			               "a bare [] has no shape; write an empty tensor as {\"shape\": [..], "
 			               "\"data\": []}");
@@ -209,7 +209,7 @@ static bool trim(struct reader *reader)
 	return true;
 }
 
-bool json_walk_array(struct json_walk *walk, size_t rule, bool data_of_shape)
+bool json_walk_array(struct json_walk *walk, size_t rule, enum json_form form)
 {
 	struct json_array *place = &walk->out->arrays[rule];
 	struct json_array again = {0};
@@ -219,11 +219,11 @@ bool json_walk_array(struct json_walk *walk, size_t rule, bool data_of_shape)
 	                        .store = !place->present,
 	                        .leaf = UNKNOWN};
 	if (place->present)
-		json_walk_note(walk, PROBLEM_DUPLICATE_KEY, "the tensor is given twice");
+		json_walk_note_again(walk, place, form);
 	for (size_t i = 0; i < JSON_MAX_DEPTH; i++)
 		reader.dims[i] = UNKNOWN;
 	reader.array->present = true;
-	reader.array->data_of_shape = data_of_shape;
+	reader.array->form = form;
 	bool was_quiet = walk->quiet;
 	walk->quiet = true;
 	bool whole = read_level(&reader, 0);

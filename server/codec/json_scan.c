@@ -18,6 +18,14 @@ bool json_walk_note(struct json_walk *walk, enum problem_code code, const char *
 	return true;
 }
 
+bool json_walk_note_again(struct json_walk *walk, const struct json_array *before, enum json_form form)
+{
+	if (before->form == form)
+		return json_walk_note(walk, PROBLEM_DUPLICATE_KEY, "the tensor is given twice");
+	return json_walk_note(walk, PROBLEM_BAD_VALUE,
+	                      "the tensor is given twice, as `data` and as `base64`");
+}
+
 bool json_walk_memory(struct json_walk *walk)
 {
 	return problem_note(walk->problem, PROBLEM_MEMORY, "",
@@ -111,18 +119,20 @@ static bool take_string(struct json_walk *walk, char *name, size_t size)
 	return emit(walk, start, (size_t)(walk->cursor.at - start));
 }
 
-/* Whether pointer is the place of the rule, or of "data" in it (*data). */
-static bool rule_matches(const struct json_rule *rule, const char *pointer, bool *data)
+/* Whether pointer is the place of the rule, or of "data" or "base64" in it: *form. */
+static bool rule_matches(const struct json_rule *rule, const char *pointer, enum json_form *form)
 {
 	size_t length = strlen(rule->pointer);
 	if (strncmp(pointer, rule->pointer, length) != 0)
 		return false;
-	*data = strcmp(pointer + length, "/data") == 0;
-	return *data || pointer[length] == '\0';
+	*form = strcmp(pointer + length, "/data") == 0     ? JSON_FORM_DATA
+	        : strcmp(pointer + length, "/base64") == 0 ? JSON_FORM_BASE64
+	                                                   : JSON_FORM_NESTED;
+	return *form != JSON_FORM_NESTED || pointer[length] == '\0';
 }
 
 /* The rule of the place where the walk stands, or rule_count. */
-static size_t find_rule(const struct json_walk *walk, bool *data)
+static size_t find_rule(const struct json_walk *walk, enum json_form *form)
 {
 	size_t rule = walk->rule_count;
 	if (walk->quiet || walk->rule_count == 0)
@@ -130,28 +140,38 @@ static size_t find_rule(const struct json_walk *walk, bool *data)
 	char pointer[JSON_POINTER_MAX];
 	json_path_print(&walk->path, pointer);
 	for (rule = 0; rule < walk->rule_count; rule++) {
-		if (rule_matches(&walk->rules[rule], pointer, data))
+		if (rule_matches(&walk->rules[rule], pointer, form))
 			break;
 	}
 	return rule;
 }
 
-/* What stands at the place of a rule. */
-static bool walk_tensor(struct json_walk *walk, size_t rule, bool data)
+/* The envelope has the rule's number where the array stood. */
+static bool emit_rule(struct json_walk *walk, size_t rule)
 {
-	char c = json_peek(&walk->cursor);
 	char token[24];
-	if (c == '{' && !data)
+	int length = snprintf(token, sizeof(token), "%zu", rule);
+	return emit(walk, token, (size_t)length);
+}
+
+/* What stands at the place of a rule. */
+static bool walk_tensor(struct json_walk *walk, size_t rule, enum json_form form)
+{
+	static const char *const expected[] = {
+	    [JSON_FORM_NESTED] = "a tensor must be a nested array, or an object with `shape` and `data`, or "
+	                         "with `shape`, `dtype` and `base64`",
+	    [JSON_FORM_DATA] = "`data` must be a flat array",
+	    [JSON_FORM_BASE64] = "`base64` must be a string",
+	};
+	char c = json_peek(&walk->cursor);
+	if (c == '{' && form == JSON_FORM_NESTED)
 		return json_walk_value(walk);
-	if (c == '[') {
-		int length = snprintf(token, sizeof(token), "%zu", rule);
-		return json_walk_array(walk, rule, data) && emit(walk, token, (size_t)length);
-	}
-	if (c != '\0' && strchr("\"{tfn-0123456789", c) != NULL)
-		json_walk_note(walk, PROBLEM_WRONG_TYPE,
-		               data
-		                   ? "`data` must be a flat array"
-		                   : "a tensor must be a nested array, or an object with `shape` and `data`");
+	if (c == '[' && form != JSON_FORM_BASE64)
+		return json_walk_array(walk, rule, form) && emit_rule(walk, rule);
+	if (c == '"' && form == JSON_FORM_BASE64)
+		return json_walk_base64(walk, rule) && emit_rule(walk, rule);
+	if (c != '\0' && strchr("\"[{tfn-0123456789", c) != NULL)
+		json_walk_note(walk, PROBLEM_WRONG_TYPE, expected[form]);
 	return json_walk_value(walk);
 }
 
@@ -170,9 +190,9 @@ static bool walk_member(struct json_walk *walk)
 	json_skip_space(&walk->cursor);
 	if (!emit(walk, ":", 1))
 		return false;
-	bool data = false;
-	size_t rule = find_rule(walk, &data);
-	return rule < walk->rule_count ? walk_tensor(walk, rule, data) : json_walk_value(walk);
+	enum json_form form = JSON_FORM_NESTED;
+	size_t rule = find_rule(walk, &form);
+	return rule < walk->rule_count ? walk_tensor(walk, rule, form) : json_walk_value(walk);
 }
 
 static bool walk_element(struct json_walk *walk)
@@ -275,6 +295,11 @@ static bool walk_text(struct json_walk *walk)
 	return walk->cursor.at == walk->cursor.end || json_walk_syntax(walk, "the end of the text");
 }
 
+static size_t text_elements(const struct json_array *array)
+{
+	return array->form == JSON_FORM_BASE64 ? 0 : array->count;
+}
+
 /* Tells of the first array that does not fit the limit. */
 static void note_elements(struct json_walk *walk)
 {
@@ -282,7 +307,7 @@ static void note_elements(struct json_walk *walk)
 		return;
 	size_t sum = 0, rule = 0;
 	while (rule + 1 < walk->rule_count &&
-	       (sum += walk->out->arrays[rule].count) <= walk->limits->elements)
+	       (sum += text_elements(&walk->out->arrays[rule])) <= walk->limits->elements)
 		rule++;
 	problem_note(walk->problem, PROBLEM_TOO_MANY_ELEMENTS, walk->rules[rule].pointer,
 	             "the tensors hold %zu elements, the limit is %zu", walk->elements,

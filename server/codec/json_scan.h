@@ -22,24 +22,29 @@
 
 enum json_kind { JSON_FLOATS, JSON_BOOLEANS };
 
-/* A place where a tensor may stand: as a nested array there, or as {"shape": [..], "data": [flat]}. */
+/* A place where a tensor may stand: as a nested array there, as {"shape": [..], "data": [flat]}, or as
+ * {"shape": [..], "dtype": "..", "base64": ".."}. */
 struct json_rule {
 	const char *pointer; /* "/query", "/projections/key": names, no indices */
 	enum json_kind kind;
 };
 
+/* How it stood there: the array itself; "data" in an object, which may be empty and must have rank 1; or
+ * "base64" in one, of which only the bytes are known. */
+enum json_form { JSON_FORM_NESTED, JSON_FORM_DATA, JSON_FORM_BASE64 };
+
 /* The array found at the place of a rule. */
 struct json_array {
 	bool present;
-	bool data_of_shape; /* it stood as "data" beside a "shape"; may then be empty, and must have rank 1 */
-	void *data;   /* malloc'd float (JSON_FLOATS) or uint8_t 0 and 1 (JSON_BOOLEANS), `count` of them */
+	enum json_form form;
+	void *data;   /* malloc'd, `count` of float (JSON_FLOATS), uint8_t 0 and 1 (JSON_BOOLEANS) or bytes */
 	size_t count; /* numbers in the text; all are stored unless the problem says otherwise */
 	size_t rank;
 	size_t dims[TENSOR_MAX_RANK];
 };
 
 struct json_limits {
-	size_t elements; /* numbers and booleans in all arrays together; no more are stored */
+	size_t elements; /* numbers and booleans in all arrays of text together; no more are stored */
 	size_t envelope; /* bytes of what is not tensors, white space aside */
 };
 
@@ -54,7 +59,8 @@ struct json_scan {
 /* Walks a whole text. false with SYNTAX, TOO_DEEP or MEMORY set when it cannot be read to its end. true
  * otherwise; the problem then holds the foremost (problem_note) of what the walk noted, with its pointer:
  * NOT_FINITE, NUL_ESCAPE, DUPLICATE_KEY (of arrays; other duplicates are the envelope's), RAGGED, WRONG_TYPE,
- * BEYOND_FLOAT32, TOO_MANY_ELEMENTS, BODY_TOO_LARGE. Numbers of the envelope are within float32, and
+ * BEYOND_FLOAT32, BAD_VALUE (an empty array without a shape, or what is not base64), TOO_MANY_ELEMENTS,
+ * BODY_TOO_LARGE. Numbers of the envelope are within float32, and
  * integers past int64 stand there as reals. problem->code must be PROBLEM_NONE before. out is
  * always set, and cleared by the caller. */
 bool json_scan(const char *text, size_t length, const struct json_rule *rules, size_t rule_count,

@@ -2,7 +2,7 @@
  * json_walk.h - what the parts of json_scan share: the walk's state and its ways to complain.
  *
  * Functions return false only when the walk cannot go on (problem set); what it notes on its way does not
- * stop it. Private to json_scan.c and json_array.c.
+ * stop it. Private to json_scan.c, json_array.c and json_base64.c.
  */
 #ifndef ATTND_CODEC_JSON_WALK_H
 #define ATTND_CODEC_JSON_WALK_H
@@ -33,6 +33,9 @@ bool json_walk_memory(struct json_walk *walk);
 /* Notes a problem of the place where the walk stands. Always true: the walk goes on. */
 bool json_walk_note(struct json_walk *walk, enum problem_code code, const char *detail);
 
+/* Notes that a tensor at the place of `before`, found already, stands here again in that form. */
+bool json_walk_note_again(struct json_walk *walk, const struct json_array *before, enum json_form form);
+
 /* Enters a container at its bracket; TOO_DEEP. */
 bool json_walk_open(struct json_walk *walk, bool object);
 /* After a member or element: *more is true past a comma, false past `close`. */
@@ -41,7 +44,10 @@ bool json_walk_next(struct json_walk *walk, char close, bool *more);
 /* Any value, to the envelope unless quiet. */
 bool json_walk_value(struct json_walk *walk);
 
-/* The array at the cursor, for a rule; false as above. data_of_shape as in struct json_array. */
-bool json_walk_array(struct json_walk *walk, size_t rule, bool data_of_shape);
+/* The array at the cursor, for a rule; false as above. form: nested, or data. */
+bool json_walk_array(struct json_walk *walk, size_t rule, enum json_form form);
+
+/* The string at the cursor, for a rule: base64; likewise. */
+bool json_walk_base64(struct json_walk *walk, size_t rule);
 
 #endif

@@ -53,7 +53,7 @@ START_TEST(a_nested_array_becomes_floats_with_its_shape)
 	ck_assert(walk("{\"query\": [[[1, 2.5], [-3, 4e0]], [[5, 6], [7, 0.1]], [[0, -0], [2, 3]]]}"));
 	ck_assert_int_eq(problem.code, PROBLEM_NONE);
 	const struct json_array *array = &scan.arrays[0];
-	ck_assert(array->present && !array->data_of_shape);
+	ck_assert(array->present && array->form == JSON_FORM_NESTED);
 	ck_assert_uint_eq(array->rank, 3);
 	ck_assert_uint_eq(array->dims[0], 3);
 	ck_assert_uint_eq(array->dims[1], 2);
@@ -75,7 +75,7 @@ START_TEST(the_envelope_holds_the_number_of_the_rule_where_an_array_stood)
 	ck_assert_str_eq(scan.envelope, "{\"heads\":2,\"mask\":1,\"projections\":{\"query\":2,\"x\":\"a b\"},"
 	                                "\"query\":{\"shape\":[1,1],\"data\":0},\"list\":[1,[],{},null]}");
 	ck_assert_uint_eq(scan.envelope_length, strlen(scan.envelope));
-	ck_assert(scan.arrays[0].data_of_shape);
+	ck_assert(scan.arrays[0].form == JSON_FORM_DATA);
 	const uint8_t *mask = scan.arrays[1].data;
 	ck_assert(mask[0] == 1 && mask[1] == 0);
 	forget();
