@@ -41,6 +41,26 @@ static void check_request(struct attention_request *request)
 	expect(attention_request_reserve(request));
 }
 
+/* Lists of the selection, the past and everything a sequence has of its own stay within the shape. */
+static void check_options(const struct attention_request *request)
+{
+	const attn_selection *selection = &request->selection;
+	const attn_shape *shape = &request->shape;
+	for (size_t i = 0; i < selection->head_count; i++)
+		expect(selection->heads[i] < shape->heads);
+	for (size_t i = 0; i < selection->query_count; i++)
+		expect(selection->queries[i] < shape->queries);
+	expect(selection->top_k <= shape->keys && shape->past <= shape->keys);
+	expect(request->has_past == (request->past_key.data != NULL));
+	for (size_t i = 0; i < request->batch && request->key_lengths != NULL; i++)
+		expect(request->key_lengths[i] >= 0 && (size_t)request->key_lengths[i] <= shape->keys);
+	if (request->has_past)
+		expect(request->past_key.count ==
+		           request->batch * shape->kv_heads * shape->past * shape->head_width &&
+		       request->past_value.count ==
+		           request->batch * shape->kv_heads * shape->past * shape->value_width);
+}
+
 /* Broadcast masks and biases reach no further than their memory. */
 static void check_masks(const struct attention_request *request)
 {
@@ -82,6 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	expect(problem.code == PROBLEM_NONE);
 	check_request(request);
+	check_options(request);
 	check_masks(request);
 	check_reply(request);
 	attention_request_free(request);

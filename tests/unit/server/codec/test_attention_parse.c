@@ -1,5 +1,6 @@
 #include "codec/attention_request.h"
 
+#include "attention_body.h"
 #include "suite.h"
 
 #include <math.h>
@@ -48,22 +49,9 @@ static const struct attention_limits roomy = {
 
 static struct problem problem;
 
-/* Single quotes stand for double ones. */
-static struct attention_request *parse_with(const char *text, const attn_model *with,
-                                            const struct attention_limits *limits)
-{
-	char *body = strdup(text);
-	for (char *c = body; *c != '\0'; c++)
-		*c = (char)(*c == '\'' ? '"' : *c);
-	struct attention_request *request =
-	    attention_request_parse(body, strlen(body), with, limits, &problem);
-	free(body);
-	return request;
-}
-
 static struct attention_request *accept_with(const char *text, const attn_model *with)
 {
-	struct attention_request *request = parse_with(text, with, &roomy);
+	struct attention_request *request = attention_body_parse(text, with, &roomy, &problem);
 	ck_assert_msg(request != NULL, "%s: %s %s %s", text, problem_code_text(problem.code), problem.pointer,
 	              problem.detail);
 	return request;
@@ -77,7 +65,7 @@ static struct attention_request *accept(const char *text)
 static void refuse_with(const char *text, const attn_model *with, const struct attention_limits *limits,
                         enum problem_code code, const char *pointer)
 {
-	struct attention_request *request = parse_with(text, with, limits);
+	struct attention_request *request = attention_body_parse(text, with, limits, &problem);
 	ck_assert_msg(request == NULL, "%s: accepted", text);
 	ck_assert_msg(problem.code == code && strcmp(problem.pointer, pointer) == 0, "%s: %s at %s (%s)",
 	              text, problem_code_text(problem.code), problem.pointer, problem.detail);
@@ -399,7 +387,7 @@ START_TEST(a_body_nested_too_deeply_is_refused)
 	char *text = malloc(100001);
 	memset(text, '[', 100000);
 	text[100000] = '\0';
-	struct attention_request *request = parse_with(text, NULL, &roomy);
+	struct attention_request *request = attention_body_parse(text, NULL, &roomy, &problem);
 	ck_assert_ptr_null(request);
 	ck_assert_int_eq(problem.code, PROBLEM_TOO_DEEP);
 	ck_assert_int_eq(problem_status(problem.code), 400);
@@ -481,7 +469,7 @@ START_TEST(a_large_unknown_field_is_unknown_before_it_is_large)
 	sprintf(text + length, "]}");
 	refuse(text, PROBLEM_UNKNOWN_FIELD, "/quary");
 	memcpy(strstr(text, "quary"), "scale", 5);
-	struct attention_request *request = parse_with(text, NULL, &roomy);
+	struct attention_request *request = attention_body_parse(text, NULL, &roomy, &problem);
 	ck_assert_ptr_null(request);
 	ck_assert_int_eq(problem.code, PROBLEM_BODY_TOO_LARGE);
 	ck_assert_int_eq(problem_status(problem.code), 413);
@@ -708,7 +696,7 @@ START_TEST(a_reply_that_just_fits_is_accepted)
 	struct attention_request *request = accept("{'query': [[1,2],[3,4]]}");
 	limits.reply_bytes = attention_request_reply_bytes(request);
 	attention_request_free(request);
-	request = parse_with("{'query': [[1,2],[3,4]]}", NULL, &limits);
+	request = attention_body_parse("{'query': [[1,2],[3,4]]}", NULL, &limits, &problem);
 	ck_assert_ptr_nonnull(request);
 	attention_request_free(request);
 	limits.reply_bytes--;

@@ -1,7 +1,8 @@
-#include "codec/attention_request.h"
+#include "codec/attention_outputs.h"
 #include "codec/json_writer.h"
 #include "codec/numbers.h"
 
+#include "attention_body.h"
 #include "suite.h"
 
 #include <float.h>
@@ -16,12 +17,7 @@ static struct problem problem;
 
 static struct attention_request *request_of(const char *text)
 {
-	char *body = strdup(text);
-	for (char *c = body; *c != '\0'; c++)
-		*c = (char)(*c == '\'' ? '"' : *c);
-	struct attention_request *request =
-	    attention_request_parse(body, strlen(body), NULL, &roomy, &problem);
-	free(body);
+	struct attention_request *request = attention_body_parse(text, NULL, &roomy, &problem);
 	ck_assert_msg(request != NULL, "%s: %s", text, problem.detail);
 	ck_assert(attention_request_reserve(request));
 	return request;
@@ -206,8 +202,137 @@ START_TEST(a_row_may_fill_its_room_to_the_last_byte)
 }
 END_TEST
 
+/* ---- the other outputs */
+
+#define EVERYTHING                                                                                           \
+	"{'query': [[1,2]], 'key': [[1,2],[3,4]], 'statistics': ['entropy','logsumexp','max'], "             \
+	"'projected': true, 'past_key': {'shape': [1,0,2], 'data': []}, "                                    \
+	"'past_value': {'shape': [1,1,0,2], 'data': []}, "
+
+/* Fills every output with one number, indices with 1. */
+static void fill(struct attention_request *request, float number)
+{
+	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	size_t count = attention_outputs_list(request, outputs);
+	for (size_t i = 0; i < count; i++) {
+		const struct reply_tensor *tensor = &outputs[i].tensor;
+		for (size_t j = 0; j < tensor->count; j++) {
+			if (tensor->indices != NULL)
+				tensor->indices[j] = 1;
+			else
+				tensor->data[j] = number;
+		}
+	}
+}
+
+static void replies_with(const char *body, float number, const char *expected)
+{
+	struct attention_request *request = request_of(body);
+	size_t length;
+	fill(request, number);
+	char *text = attention_reply_format(request, &length, &problem);
+	ck_assert_ptr_nonnull(text);
+	ck_assert_uint_le(length, attention_request_reply_bytes(request));
+	size_t frame = (size_t)(strstr(text, ",\"shape\"") - text);
+	ck_assert_msg(frame == strlen(expected) && memcmp(text, expected, frame) == 0, "%.*s", (int)frame,
+	              text);
+	free(text);
+	attention_request_free(request);
+}
+
+START_TEST(outputs_stand_in_their_groups)
+{
+	replies_with(EVERYTHING "'weights': {'stage': ['softmax','scores']}}", 7,
+	             "{\"context\":[[7,7]],\"stages\":{\"scores\":[[[7,7]]],\"softmax\":[[[7,7]]]},"
+	             "\"statistics\":{\"entropy\":[[7]],\"logsumexp\":[[7]],\"max\":[[7]]},"
+	             "\"projected\":{\"query\":[[[7,7]]],\"key\":[[[7,7],[7,7]]],\"value\":[[[7,7],[7,7]]]},"
+	             "\"present_key\":[[[7,7],[7,7]]],\"present_value\":[[[[7,7],[7,7]]]]");
+	replies_with("{'query': [[1]], 'weights': {'top_k': 3}}", 7,
+	             "{\"context\":[[7]],\"weights\":{\"indices\":[[[1]]],\"values\":[[[7]]]}");
+	replies_with("{'query': [[1]], 'weights': {'top_k': 1, 'stage': 'softmax'}}", 7,
+	             "{\"context\":[[7]],\"stages\":{\"softmax\":{\"indices\":[[[1]]],\"values\":[[[7]]]}}");
+}
+END_TEST
+
+START_TEST(minus_infinity_is_the_lowest_float32_where_it_means_no_key)
+{
+	static const char *const bodies[] = {
+	    "{'query': [[1]], 'weights': {'stage': 'masked'}, 'statistics': ['logsumexp', 'max']}",
+	    "{'query': [[1]], 'weights': {'stage': 'scores'}}",
+	    "{'query': [[1]], 'weights': {'stage': 'capped'}}",
+	    "{'query': [[1]], 'weights': {'top_k': 1}}",
+	    "{'query': [[1]], 'weights': false, 'statistics': ['entropy']}",
+	    "{'query': [[1]], 'weights': false, 'projected': true}",
+	};
+	static const char *const pointers[] = {NULL,
+	                                       "/stages/scores/0/0/0",
+	                                       "/stages/capped/0/0/0",
+	                                       "/weights/values/0/0/0",
+	                                       "/statistics/entropy/0/0",
+	                                       "/projected/query/0/0/0"};
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		struct attention_request *request = request_of(bodies[i]);
+		size_t length;
+		fill(request, -INFINITY);
+		request->context.data[0] = 0;
+		problem = (struct problem){.code = PROBLEM_NONE};
+		char *text = attention_reply_format(request, &length, &problem);
+		ck_assert((text == NULL) == (pointers[i] != NULL));
+		if (text == NULL)
+			ck_assert_str_eq(problem.pointer, pointers[i]);
+		else
+			ck_assert_ptr_nonnull(
+			    strstr(text, "\"masked\":[[[-3.4028235e38]]]},\"statistics\":{"
+			                 "\"logsumexp\":[[-3.4028235e38]],\"max\":[[-3.4028235e38]]}"));
+		free(text);
+		attention_request_free(request);
+	}
+}
+END_TEST
+
+START_TEST(infinity_and_nan_stop_every_text)
+{
+	struct attention_request *request =
+	    request_of("{'query': [[1],[2]], 'weights': {'stage': 'masked'}}");
+	static const float values[] = {NAN, INFINITY};
+	for (size_t i = 0; i < 2; i++) {
+		size_t length;
+		problem = (struct problem){.code = PROBLEM_NONE};
+		request->stages[ATTENTION_MASKED].data[3] = values[i];
+		ck_assert_ptr_null(attention_reply_format(request, &length, &problem));
+		ck_assert_str_eq(problem.pointer, "/stages/masked/0/1/1");
+	}
+	attention_request_free(request);
+}
+END_TEST
+
+START_TEST(no_reply_of_everything_is_longer_than_its_bound)
+{
+	static const char *const bodies[] = {
+	    EVERYTHING "'weights': {'stage': ['scores','capped','masked','softmax']}}",
+	    EVERYTHING "'weights': {'stage': 'softmax', 'top_k': 2, 'heads': [0,0,0], 'queries': [-1,0]}}",
+	    EVERYTHING "'weights': {'heads': [], 'top_k': 2}}",
+	};
+	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
+		struct attention_request *request = request_of(bodies[i]);
+		size_t length;
+		fill(request, -1.17549435e-38f);
+		char *text = attention_reply_format(request, &length, &problem);
+		ck_assert_ptr_nonnull(text);
+		ck_assert_uint_le(length, attention_request_reply_bytes(request));
+		json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+		ck_assert_ptr_nonnull(json);
+		json_decref(json);
+		free(text);
+		attention_request_free(request);
+	}
+}
+END_TEST
+
 SUITE_MAIN("attention_reply", the_context_has_the_rank_of_the_query,
            weights_have_a_batch_dimension_only_where_the_query_has,
            empty_dimensions_print_as_nested_empty_arrays, precision_sets_the_digits_and_shortest_reads_back,
            a_result_that_is_not_finite_is_named_by_its_place, no_reply_is_longer_than_its_bound,
-           a_row_may_fill_its_room_to_the_last_byte)
+           a_row_may_fill_its_room_to_the_last_byte, outputs_stand_in_their_groups,
+           minus_infinity_is_the_lowest_float32_where_it_means_no_key, infinity_and_nan_stop_every_text,
+           no_reply_of_everything_is_longer_than_its_bound)

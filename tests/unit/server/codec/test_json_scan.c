@@ -107,6 +107,48 @@ START_TEST(no_client_can_write_an_index_itself)
 }
 END_TEST
 
+START_TEST(base64_becomes_its_bytes_and_a_number_in_the_envelope)
+{
+	static const uint8_t bytes[] = {0xFF, 0xFF, 0xFE};
+	static const char *const texts[] = {
+	    "{\"query\": {\"base64\": \"///+\", \"dtype\": \"float32\", \"shape\": [3]}}",
+	    "{\"query\": {\"base64\": \"\\/\\/\\u002f\\u002B\", \"dtype\": \"float32\", \"shape\": [3]}}",
+	};
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert(walk(texts[i]));
+		ck_assert_int_eq(problem.code, PROBLEM_NONE);
+		ck_assert(scan.arrays[0].present && scan.arrays[0].form == JSON_FORM_BASE64);
+		ck_assert_uint_eq(scan.arrays[0].count, 3);
+		ck_assert_mem_eq(scan.arrays[0].data, bytes, 3);
+		ck_assert_str_eq(scan.envelope,
+		                 "{\"query\":{\"base64\":0,\"dtype\":\"float32\",\"shape\":[3]}}");
+	}
+	ck_assert(walk("{\"mask\": {\"base64\": \"\"}, \"other\": {\"base64\": \"not it\"}}"));
+	ck_assert(scan.arrays[1].present && scan.arrays[1].count == 0 && scan.arrays[1].data != NULL);
+	ck_assert_str_eq(scan.envelope, "{\"mask\":{\"base64\":1},\"other\":{\"base64\":\"not it\"}}");
+	forget();
+}
+END_TEST
+
+START_TEST(what_is_not_base64_is_told_with_its_place)
+{
+	refuses("{\"query\": {\"base64\": \"AAA\"}}", PROBLEM_BAD_VALUE, "/query/base64");
+	refuses("{\"query\": {\"base64\": \"AA*A\"}}", PROBLEM_BAD_VALUE, "/query/base64");
+	refuses("{\"query\": {\"base64\": \"A\\u00e4AA\"}}", PROBLEM_BAD_VALUE, "/query/base64");
+	refuses("{\"query\": {\"base64\": \"AAA\\u0000\"}}", PROBLEM_NUL_ESCAPE, "/query/base64");
+	refuses("{\"query\": {\"base64\": [1]}}", PROBLEM_WRONG_TYPE, "/query/base64");
+	refuses("{\"query\": {\"base64\": 0}}", PROBLEM_WRONG_TYPE, "/query/base64");
+	refuses("{\"query\": {\"base64\": \"AAAA\", \"base64\": \"AAAA\"}}", PROBLEM_DUPLICATE_KEY,
+	        "/query/base64");
+	refuses("{\"query\": {\"base64\": \"AAAA\", \"data\": [1]}}", PROBLEM_BAD_VALUE, "/query/data");
+	refuses("{\"query\": {\"data\": [1], \"base64\": \"AAAA\"}}", PROBLEM_BAD_VALUE, "/query/base64");
+	refuses("{\"query\": {\"base64\": \"AAAA", PROBLEM_SYNTAX, "/query/base64");
+	refuses("{\"query\": {\"base64\": \"AA\\xAA\"}}", PROBLEM_SYNTAX, "/query/base64");
+	refuses("{\"query\": {\"base64\": \"AA\nAA\"}}", PROBLEM_SYNTAX, "/query/base64");
+	refuses("{\"query\": {\"base64\": \"AA\xff\"}}", PROBLEM_SYNTAX, "/query/base64");
+}
+END_TEST
+
 START_TEST(a_bad_number_is_named_by_its_index)
 {
 	refuses("{\"query\": [[1, 2, 3, 1e39]]}", PROBLEM_BEYOND_FLOAT32, "/query/0/3");
@@ -361,7 +403,8 @@ END_TEST
 
 SUITE_MAIN("json_scan", a_nested_array_becomes_floats_with_its_shape,
            the_envelope_holds_the_number_of_the_rule_where_an_array_stood,
-           an_escaped_name_is_the_name_it_spells, no_client_can_write_an_index_itself,
+           an_escaped_name_is_the_name_it_spells, base64_becomes_its_bytes_and_a_number_in_the_envelope,
+           what_is_not_base64_is_told_with_its_place, no_client_can_write_an_index_itself,
            a_bad_number_is_named_by_its_index, ragged_nesting_names_the_odd_one,
            a_bare_empty_array_is_told_of_the_shape_form, a_tensor_holds_its_own_type_only,
            elements_past_the_limit_are_counted_and_not_kept, a_large_tensor_is_kept_whole,

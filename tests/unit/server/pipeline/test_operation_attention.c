@@ -109,6 +109,57 @@ START_TEST(jobs_share_a_call_only_when_all_that_a_call_has_once_is_equal)
 }
 END_TEST
 
+/* A query of two rows, of width 2, with `more` fields. */
+#define WITH(more) "{\"query\":[[1,2],[3,4]]," more "}"
+#define PAST(row) WITH("\"past_key\":[[" row "]],\"past_value\":[[" row "]]")
+
+START_TEST(outputs_of_a_jobs_own_do_not_keep_it_from_a_call)
+{
+	static const char *const pairs[][2] = {
+	    {WITH("\"weights\":true"), WITH("\"weights\":{\"stage\":[\"scores\",\"masked\"]}")},
+	    {WITH("\"weights\":true"), WITH("\"statistics\":[\"max\"],\"projected\":true")},
+	    {WITH("\"positions\":\"alibi\""), WITH("\"positions\":\"alibi\"")},
+	    {WITH("\"positions\":\"none\""), WITH("\"position_offset\":3")},
+	    {WITH("\"weights\":{\"top_k\":1}"), WITH("\"weights\":{\"top_k\":1}")},
+	    {WITH("\"weights\":{\"top_k\":2}"), WITH("\"weights\":{\"top_k\":7}")},
+	    {WITH("\"positions\":\"rope\""), WITH("\"positions\":\"rope\",\"position_offset\":0")},
+	    {PAST("[1,2]"), PAST("[5,6]")},
+	};
+	start(SIZE_MAX);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		ck_assert_msg(share(pairs[i][0], pairs[i][1]), "%s %s", pairs[i][0], pairs[i][1]);
+	stop();
+}
+END_TEST
+
+START_TEST(options_of_the_whole_call_keep_jobs_apart)
+{
+	static const char *const others[] = {
+	    WITH("\"weights\":true"),
+	    WITH("\"weights\":{\"top_k\":1}"),
+	    WITH("\"weights\":{\"top_k\":2}"),
+	    WITH("\"weights\":{\"heads\":[0]}"),
+	    WITH("\"weights\":{\"queries\":[0]}"),
+	    WITH("\"positions\":\"alibi\""),
+	    WITH("\"positions\":\"sinusoidal\""),
+	    WITH("\"positions\":\"rope\""),
+	    WITH("\"positions\":\"rope_interleaved\""),
+	    WITH("\"positions\":\"rope\",\"rope_theta\":500"),
+	    WITH("\"positions\":\"rope\",\"position_offset\":1"),
+	    PAST("[1,2]"),
+	    PAST("[1,2],[1,2]"),
+	    "{\"query\":[[1,2],[3,4]],\"key\":[[1,2],[3,4],[5,6]]}",
+	};
+	start(SIZE_MAX);
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		for (size_t j = 0; j < i; j++)
+			ck_assert_msg(!share(others[i], others[j]), "%s %s", others[i], others[j]);
+	}
+	ck_assert(!share(others[3], others[3])); /* its list is its own */
+	stop();
+}
+END_TEST
+
 START_TEST(sizes_are_those_of_all_sequences_of_the_job)
 {
 	start(SIZE_MAX);
@@ -572,6 +623,7 @@ END_TEST
 SUITE_MAIN("operation_attention", jobs_of_one_model_layer_share_a_call_and_keep_their_bits,
            each_sequence_is_computed_from_its_own_tensors,
            jobs_share_a_call_only_when_all_that_a_call_has_once_is_equal,
+           outputs_of_a_jobs_own_do_not_keep_it_from_a_call, options_of_the_whole_call_keep_jobs_apart,
            sizes_are_those_of_all_sequences_of_the_job,
            a_deadline_of_the_body_counts_from_arrival_and_only_shortens,
            a_request_that_can_never_fit_is_told_what_would, a_request_that_does_not_fit_now_is_told_so,
