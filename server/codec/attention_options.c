@@ -40,8 +40,8 @@ static bool resolve_causal(struct resolving *at)
 	request->options.causal = fields->causal;
 	if (fields->causal != ATTN_CAUSAL_OFFSET)
 		return true;
-	if (!check_list(at, "/causal", fields->causal_is_list, fields->causal_offsets.count,
-	                request->batch, "sequence"))
+	if (!check_list(at, "/causal", fields->causal_is_list, fields->causal_offsets.count, request->batch,
+	                "sequence"))
 		return false;
 	if (request->shape.queries == 0 || request->shape.keys == 0) {
 		request->options.causal = ATTN_CAUSAL_NONE; /* nothing to mask, however many sequences */
