@@ -158,8 +158,8 @@ static bool emit_rule(struct json_walk *walk, size_t rule)
 static bool walk_tensor(struct json_walk *walk, size_t rule, enum json_form form)
 {
 	static const char *const expected[] = {
-	    [JSON_FORM_NESTED] = "a tensor must be a nested array, or an object with `shape` and `data`, or "
-	                         "with `shape`, `dtype` and `base64`",
+	    [JSON_FORM_NESTED] =
+	        "a tensor must be a nested array, or an object with `shape` and `data` or `base64`",
 	    [JSON_FORM_DATA] = "`data` must be a flat array",
 	    [JSON_FORM_BASE64] = "`base64` must be a string",
 	};
