@@ -148,7 +148,8 @@ START_TEST(options_of_the_whole_call_keep_jobs_apart)
 	    WITH("\"positions\":\"rope\",\"position_offset\":1"),
 	    PAST("[1,2]"),
 	    PAST("[1,2],[1,2]"),
-	    "{\"query\":[[1,2],[3,4]],\"key\":[[1,2],[3,4],[5,6]]}",
+	    WITH("\"key\":[[1,2],[3,4],[5,6]]"),
+	    WITH("\"key\":[[1,2],[3,4]],\"past_key\":[[[1,2]]],\"past_value\":[[[1,2]]]"),
 	};
 	start(SIZE_MAX);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
