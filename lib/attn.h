@@ -342,6 +342,9 @@ const attn_stored_tensor *attn_safetensors_at(const attn_safetensors *file, size
 const attn_stored_tensor *attn_safetensors_find(const attn_safetensors *file, const char *name);
 /* A string of __metadata__, or NULL. */
 const char *attn_safetensors_metadata(const attn_safetensors *file, const char *key);
+/* The key of __metadata__ after one of its keys, or the first after NULL, in the order of the text; NULL past
+ * the last. */
+const char *attn_safetensors_metadata_next(const attn_safetensors *file, const char *key);
 
 /* ------------------------------------------------------------------ models */
 

@@ -393,3 +393,11 @@ const char *attn_safetensors_metadata(const attn_safetensors *file, const char *
 {
 	return json_string_value(json_object_get(json_object_get(file->header, METADATA), key));
 }
+
+const char *attn_safetensors_metadata_next(const attn_safetensors *file, const char *key)
+{
+	json_t *metadata = json_object_get(file->header, METADATA);
+	void *entry = key ? json_object_iter_next(metadata, json_object_iter_at(metadata, key))
+	                  : json_object_iter(metadata);
+	return json_object_iter_key(entry);
+}

@@ -113,23 +113,30 @@ struct listing {
 static void list(struct listing *listing, const char *path, const struct reply_tensor *tensor, bool lowest)
 {
 	if (tensor->rank > 0)
-		listing->out[listing->count++] = (struct attention_output){path, *tensor, lowest};
+		listing->out[listing->count++] =
+		    (struct attention_output){.path = path, .tensor = *tensor, .lowest = lowest};
+}
+
+static void list_top(struct listing *listing, const char *indices, const char *values,
+                     const struct attention_request *request)
+{
+	size_t place = listing->count;
+	list(listing, indices, &request->top_indices, false);
+	if (listing->count > place)
+		listing->out[place].integers = true;
+	list(listing, values, &request->top_values, false);
 }
 
 static void list_weights(struct listing *listing, const struct attention_request *request)
 {
 	bool staged = request->wants_stage[ATTENTION_SOFTMAX];
 	list(listing, "weights", &request->weights_out, false);
-	if (!staged) {
-		list(listing, "weights.indices", &request->top_indices, false);
-		list(listing, "weights.values", &request->top_values, false);
-	}
+	if (!staged)
+		list_top(listing, "weights.indices", "weights.values", request);
 	for (int stage = 0; stage < ATTENTION_STAGES; stage++)
 		list(listing, stage_paths[stage], &request->stages[stage], stage == ATTENTION_MASKED);
-	if (staged) {
-		list(listing, "stages.softmax.indices", &request->top_indices, false);
-		list(listing, "stages.softmax.values", &request->top_values, false);
-	}
+	if (staged)
+		list_top(listing, "stages.softmax.indices", "stages.softmax.values", request);
 }
 
 /* The present in the form of the past: with a batch of 1 where that of one sequence had it. */

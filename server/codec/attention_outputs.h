@@ -10,10 +10,12 @@
 #include "codec/attention_request.h"
 
 #define ATTENTION_OUTPUTS_MAX 16
+#define ATTENTION_PATH_MAX 32 /* bytes of a path, at most */
 
 struct attention_output {
 	const char *path;           /* names from the reply's top down, dots between: "stages.masked" */
 	struct reply_tensor tensor; /* a view of the request's */
+	bool integers;              /* the tensor's indices hold it, not its data */
 	bool lowest;                /* text writes -infinity as the lowest float32 */
 };
 

@@ -3,7 +3,9 @@
 #include "codec/attention_fields.h"
 #include "codec/attention_meaning.h"
 #include "codec/attention_outputs.h"
+#include "codec/attention_safetensors.h"
 #include "codec/attention_tensors.h"
+#include "codec/json_envelope.h"
 #include "codec/json_path.h"
 #include "codec/json_scan.h"
 
@@ -11,35 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is not tensors: bytes of text that the JSON library may be given. */
-#define ENVELOPE_MAX ((size_t)1 << 20)
-
-/* ---- the envelope */
-
-/* A key stands twice. The walk over the envelope as far as the second one ends in its place. */
-static void set_duplicate(const struct json_scan *scan, size_t position, struct problem *problem)
-{
-	const struct json_limits limits = {.elements = 0, .envelope = ENVELOPE_MAX};
-	struct problem there = {.code = PROBLEM_NONE};
-	struct json_scan copy;
-	json_scan(scan->envelope, position, NULL, 0, &limits, &copy, &there);
-	json_scan_clear(&copy);
-	problem_set(problem, PROBLEM_DUPLICATE_KEY, there.pointer, "an object has this key twice");
-}
-
-/* The envelope as a tree, which the caller frees; NULL with the problem set. */
-static json_t *read_envelope(const struct json_scan *scan, struct problem *problem)
-{
-	json_error_t error;
-	json_t *envelope = json_loadb(scan->envelope, scan->envelope_length, JSON_REJECT_DUPLICATES, &error);
-	if (envelope != NULL)
-		return envelope;
-	if (json_error_code(&error) == json_error_duplicate_key)
-		set_duplicate(scan, (size_t)error.position, problem);
-	else
-		problem_set_status(problem, ATTN_MEMORY);
-	return NULL;
-}
+/* ---- a JSON body */
 
 /* A field that is over the limit of the envelope because no route knows it is an unknown field. */
 static void blame_unknown_field(bool model, struct problem *problem)
@@ -59,7 +33,7 @@ static void blame_unknown_field(bool model, struct problem *problem)
 static json_t *scan_body(const char *body, size_t length, bool model, const struct attention_limits *limits,
                          struct json_scan *scan, struct problem *problem)
 {
-	const struct json_limits bounds = {.elements = limits->elements, .envelope = ENVELOPE_MAX};
+	const struct json_limits bounds = {.elements = limits->elements, .envelope = JSON_ENVELOPE_MAX};
 	size_t places = model ? ATTENTION_MODEL_PLACES : ATTENTION_PLACES;
 	if (!json_scan(body, length, attention_rules, places, &bounds, scan, problem))
 		return NULL;
@@ -72,9 +46,23 @@ static json_t *scan_body(const char *body, size_t length, bool model, const stru
 		return NULL;
 	}
 	struct problem duplicate = {.code = PROBLEM_NONE};
-	json_t *envelope = read_envelope(scan, &duplicate);
+	json_t *envelope = json_envelope_read(scan, &duplicate);
 	if (envelope == NULL && problem->code != PROBLEM_DUPLICATE_KEY)
 		*problem = duplicate;
+	return envelope;
+}
+
+/* Its tensors into the request; its envelope, which the caller frees, or NULL with the problem set. */
+static json_t *read_json(const char *body, size_t length, bool model, const struct attention_limits *limits,
+                         struct attention_request *request, struct problem *problem)
+{
+	struct json_scan scan = {0};
+	json_t *envelope = scan_body(body, length, model, limits, &scan, problem);
+	if (envelope != NULL && !attention_tensors_take(&scan, envelope, limits, request, problem)) {
+		json_decref(envelope);
+		envelope = NULL;
+	}
+	json_scan_clear(&scan);
 	return envelope;
 }
 
@@ -113,16 +101,19 @@ static bool check_reply(const struct attention_request *request, size_t limit, s
 
 /* ---- the whole */
 
-/* Tensors, then fields, then what they mean together; the order in which problems are told. */
-static bool fill_request(struct attention_request *request, struct json_scan *scan, const json_t *envelope,
-                         const attn_model *model, const struct attention_limits *limits,
-                         struct problem *problem)
+/* The fields, then what they and the tensors mean together; the order in which problems are told. */
+static bool fill_request(struct attention_request *request, const json_t *envelope, const attn_model *model,
+                         const struct attention_limits *limits, struct problem *problem)
 {
 	struct attention_fields fields = {0};
 	const char *query = json_object_get(envelope, "query") != NULL ? "/query" : "/embeddings";
-	bool filled = attention_tensors_take(scan, envelope, limits, request, problem) &&
-	              attention_fields_read(envelope, model != NULL, limits, &fields, problem) &&
-	              attention_meaning_resolve(request, &fields, model, query, problem);
+	bool filled = attention_fields_read(envelope, model != NULL, limits, &fields, problem);
+	if (filled && request->sink.data != NULL) {
+		fields.sinks = (struct float_list){request->sink.data, request->sink.count};
+		fields.sink_is_list = request->sink.rank > 0;
+		request->sink = (struct tensor){0};
+	}
+	filled = filled && attention_meaning_resolve(request, &fields, model, query, problem);
 	attention_fields_clear(&fields);
 	if (!filled)
 		return false;
@@ -130,28 +121,26 @@ static bool fill_request(struct attention_request *request, struct json_scan *sc
 	return check_reply(request, limits->reply_bytes, problem);
 }
 
-struct attention_request *attention_request_parse(const char *body, size_t length, const attn_model *model,
+struct attention_request *attention_request_parse(const char *body, size_t length, struct body_forms forms,
+                                                  const attn_model *model,
                                                   const struct attention_limits *limits,
                                                   struct problem *problem)
 {
-	struct json_scan scan = {0};
-	struct attention_request *request = NULL;
+	struct attention_request *request = calloc(1, sizeof(*request));
 	*problem = (struct problem){.code = PROBLEM_NONE};
-	json_t *envelope = scan_body(body, length, model != NULL, limits, &scan, problem);
-	if (envelope == NULL)
-		goto done;
-	request = calloc(1, sizeof(*request));
 	if (request == NULL) {
-		*problem = (struct problem){.code = PROBLEM_NONE};
 		problem_set_status(problem, ATTN_MEMORY);
-		goto done;
+		return NULL;
 	}
-	if (!fill_request(request, &scan, envelope, model, limits, problem)) {
+	request->reply_form = forms.reply;
+	json_t *envelope =
+	    forms.request == BODY_SAFETENSORS
+	        ? attention_safetensors_read(body, length, model != NULL, limits, request, problem)
+	        : read_json(body, length, model != NULL, limits, request, problem);
+	if (envelope == NULL || !fill_request(request, envelope, model, limits, problem)) {
 		attention_request_free(request);
 		request = NULL;
 	}
-done:
 	json_decref(envelope);
-	json_scan_clear(&scan);
 	return request;
 }

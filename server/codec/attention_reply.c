@@ -61,17 +61,27 @@ static bool write_output(struct json_writer *writer, const struct attention_outp
 	const struct reply_tensor *tensor = &output->tensor;
 	size_t index[TENSOR_MAX_RANK];
 	writer->lowest = output->lowest;
-	if (tensor->indices != NULL)
+	if (output->integers)
 		json_writer_indices(writer, tensor->indices, tensor->dims, tensor->rank);
 	else if (!json_writer_tensor(writer, tensor->data, tensor->dims, tensor->rank, index))
 		return set_not_finite(output, index, problem);
 	return true;
 }
 
+void attention_reply_shape(const struct attention_request *request, char out[ATTENTION_SHAPE_TEXT_MAX])
+{
+	const attn_shape *shape = &request->shape;
+	snprintf(out, ATTENTION_SHAPE_TEXT_MAX,
+	         "{\"batch\":%zu,\"heads\":%zu,\"kv_heads\":%zu,\"queries\":%zu,\"keys\":%zu,"
+	         "\"head_width\":%zu,\"value_width\":%zu}",
+	         request->batch, shape->heads, shape->kv_heads, shape->queries, shape->keys,
+	         shape->head_width, shape->value_width);
+}
+
 static bool write_reply(struct json_writer *writer, const struct attention_request *request,
                         struct problem *problem)
 {
-	const attn_shape *shape = &request->shape;
+	char shape[ATTENTION_SHAPE_TEXT_MAX];
 	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
 	size_t count = attention_outputs_list(request, outputs);
 	const char *before = "";
@@ -83,15 +93,12 @@ static bool write_reply(struct json_writer *writer, const struct attention_reque
 		before = outputs[i].path;
 	}
 	write_name(writer, before, "shape");
-	json_writer_text(writer,
-	                 "{\"batch\":%zu,\"heads\":%zu,\"kv_heads\":%zu,\"queries\":%zu,\"keys\":%zu,"
-	                 "\"head_width\":%zu,\"value_width\":%zu}}\n",
-	                 request->batch, shape->heads, shape->kv_heads, shape->queries, shape->keys,
-	                 shape->head_width, shape->value_width);
+	attention_reply_shape(request, shape);
+	json_writer_text(writer, "%s}\n", shape);
 	return true;
 }
 
-char *attention_reply_format(const struct attention_request *request, size_t *length, struct problem *problem)
+static char *format_json(const struct attention_request *request, size_t *length, struct problem *problem)
 {
 	struct json_writer writer;
 	if (!json_writer_open(&writer, attention_request_reply_bytes(request), request->precision)) {
@@ -105,4 +112,10 @@ char *attention_reply_format(const struct attention_request *request, size_t *le
 	*length = writer.length;
 	char *shrunk = realloc(writer.text, writer.length);
 	return shrunk != NULL ? shrunk : writer.text;
+}
+
+char *attention_reply_format(const struct attention_request *request, size_t *length, struct problem *problem)
+{
+	return request->reply_form == BODY_SAFETENSORS ? attention_reply_binary(request, length, problem)
+	                                               : format_json(request, length, problem);
 }

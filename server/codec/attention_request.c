@@ -18,6 +18,7 @@ void attention_request_free(struct attention_request *request)
 	tensor_clear(&request->bias);
 	tensor_clear(&request->past_key);
 	tensor_clear(&request->past_value);
+	tensor_clear(&request->sink);
 	free(request->sinks);
 	free(request->slopes);
 	free(request->head_list);
@@ -75,6 +76,8 @@ size_t attention_request_output_bytes(const struct attention_request *request)
 size_t attention_request_reply_bytes(const struct attention_request *request)
 {
 	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	if (request->reply_form == BODY_SAFETENSORS)
+		return attention_reply_binary_bytes(request);
 	size_t count = attention_outputs_list(request, outputs), bytes = ATTENTION_REPLY_FRAME;
 	for (size_t i = 0; i < count; i++)
 		bytes = sum(bytes, printed(outputs[i].tensor.dims, outputs[i].tensor.rank));

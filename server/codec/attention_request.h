@@ -11,6 +11,7 @@
 #define ATTND_CODEC_ATTENTION_REQUEST_H
 
 #include "attn.h"
+#include "codec/body_form.h"
 #include "codec/problem.h"
 #include "codec/tensor.h"
 
@@ -21,7 +22,7 @@
 struct attention_limits {
 	size_t sequence_length; /* of queries, and of keys */
 	size_t elements;        /* numbers in all tensors of the request */
-	size_t reply_bytes;     /* of the reply's text, by its upper bound */
+	size_t reply_bytes;     /* of the reply, by its upper bound */
 	uint64_t timeout_ms;    /* longest deadline a request may ask for */
 };
 
@@ -46,15 +47,13 @@ struct reply_tensor {
 	size_t count; /* product of dims, SIZE_MAX on overflow */
 };
 
-/* The body of a request in one of the forms that requests come in, and of a reply. */
-enum body_form { BODY_JSON, BODY_SAFETENSORS };
-
 struct attention_request {
 	/* inputs; key.data and value.data are NULL where they default to query and key */
 	struct tensor query, key, value;
 	struct tensor projections[8]; /* query, key, value, output, and their biases, as sent */
 	struct mask_tensor mask;      /* data NULL: all true; see attention_request_mask */
 	struct tensor bias;           /* data NULL: none; see attention_request_bias */
+	struct tensor sink;           /* of a binary body until its meaning is resolved; data NULL: none */
 	float *sinks;                 /* [heads], where options.sink points, or NULL */
 	int64_t *key_lengths;         /* [batch], or NULL: all keys */
 	int64_t *causal_offsets;      /* [batch] for ATTN_CAUSAL_OFFSET, or NULL */
@@ -94,16 +93,17 @@ struct attention_request {
 	    used_value; /* projected, and present_key and present_value */
 };
 
-/* Reads a JSON body. model is the model named in the path (its layer is picked by the fields `layer` and
- * `kind`), or NULL for POST /v1/attention. NULL with the problem set when it is refused. The body is not
- * needed any more after the call; the model must outlive the request. */
-struct attention_request *attention_request_parse(const char *body, size_t length, const attn_model *model,
+/* Reads a body of forms.request, to be answered by forms.reply. model is the model named in the path (its
+ * layer is picked by the fields `layer` and `kind`), or NULL for POST /v1/attention. NULL with the problem
+ * set when it is refused. The body, at any alignment, is not needed any more after the call; the model must
+ * outlive the request. */
+struct attention_request *attention_request_parse(const char *body, size_t length, struct body_forms forms,
+                                                  const attn_model *model,
                                                   const struct attention_limits *limits,
                                                   struct problem *problem);
 void attention_request_free(struct attention_request *request);
 
-/* Bytes the request holds now, will hold for its outputs, and its text reply at most. SIZE_MAX on overflow.
- */
+/* Bytes the request holds now, will hold for its outputs, and its reply at most. SIZE_MAX on overflow. */
 size_t attention_request_input_bytes(const struct attention_request *request);
 size_t attention_request_output_bytes(const struct attention_request *request);
 size_t attention_request_reply_bytes(const struct attention_request *request);
@@ -116,7 +116,7 @@ bool attention_request_reserve(struct attention_request *request);
 attn_mask attention_request_mask(const struct attention_request *request, size_t sequence);
 attn_bias attention_request_bias(const struct attention_request *request, size_t sequence);
 
-/* Writes the JSON reply to malloc'd memory. NULL with RESULT_NOT_FINITE or MEMORY set. */
+/* Writes the reply in its form to malloc'd memory. NULL with MEMORY set, or, of text, RESULT_NOT_FINITE. */
 char *attention_reply_format(const struct attention_request *request, size_t *length,
                              struct problem *problem);
 

@@ -41,6 +41,39 @@ static void take_mask(struct json_tensor_source *source, struct mask_tensor *out
 	memcpy(out->dims, array.dims, sizeof(out->dims));
 }
 
+struct tensor *attention_tensors_at(struct attention_request *request, enum attention_place place)
+{
+	switch (place) {
+	case PLACE_QUERY:
+	case PLACE_EMBEDDINGS:
+		return &request->query;
+	case PLACE_KEY:
+		return &request->key;
+	case PLACE_VALUE:
+		return &request->value;
+	case PLACE_MASK:
+		return NULL;
+	case PLACE_BIAS:
+		return &request->bias;
+	case PLACE_PAST_KEY:
+		return &request->past_key;
+	case PLACE_PAST_VALUE:
+		return &request->past_value;
+	default:
+		return &request->projections[place - PLACE_PROJECTIONS];
+	}
+}
+
+enum attention_place attention_tensors_query(const json_t *envelope, struct problem *problem)
+{
+	if (json_object_get(envelope, "embeddings") == NULL)
+		return PLACE_QUERY;
+	if (json_object_get(envelope, "query") != NULL)
+		problem_note(problem, PROBLEM_BAD_VALUE, "/embeddings",
+		             "`embeddings` is another name for `query`; both are given");
+	return PLACE_EMBEDDINGS;
+}
+
 /* ---- lengths */
 
 /* Rows of the tensor, 0 when it is absent or has no such dimension. */
@@ -58,9 +91,10 @@ static void note_length(const struct tensor *tensor, const char *pointer, size_t
 		             "the sequence has length %zu, the limit is %zu", length, limit);
 }
 
-void attention_tensors_note_lengths(const struct attention_request *request, const char *query_pointer,
+void attention_tensors_note_lengths(const struct attention_request *request, enum attention_place query,
                                     size_t limit, struct problem *problem)
 {
+	const char *query_pointer = attention_rules[query].pointer;
 	const struct tensor *key = request->key.data != NULL ? &request->key : &request->query;
 	size_t past = length_of(&request->past_key), keys = length_of(key);
 	note_length(&request->query, query_pointer, limit, problem);
@@ -76,26 +110,18 @@ bool attention_tensors_take(struct json_scan *scan, const json_t *envelope,
                             const struct attention_limits *limits, struct attention_request *request,
                             struct problem *problem)
 {
-	bool embeddings = json_object_get(envelope, "embeddings") != NULL;
-	if (embeddings && json_object_get(envelope, "query") != NULL)
-		problem_note(problem, PROBLEM_BAD_VALUE, "/embeddings",
-		             "`embeddings` is another name for `query`; both are given");
-	enum attention_place query = embeddings ? PLACE_EMBEDDINGS : PLACE_QUERY;
+	enum attention_place query = attention_tensors_query(envelope, problem);
 	struct json_tensor_source source = {.scan = scan,
 	                                    .envelope = envelope,
 	                                    .rules = attention_rules,
-	                                    .limit = limits->elements,
+	                                    .room = {.limit = limits->elements},
 	                                    .problem = problem};
-	take_floats(&source, query, &request->query);
-	take_floats(&source, PLACE_KEY, &request->key);
-	take_floats(&source, PLACE_VALUE, &request->value);
-	take_mask(&source, &request->mask);
-	take_floats(&source, PLACE_BIAS, &request->bias);
-	take_floats(&source, PLACE_PAST_KEY, &request->past_key);
-	take_floats(&source, PLACE_PAST_VALUE, &request->past_value);
-	for (int i = 0; i < 8; i++)
-		take_floats(&source, (enum attention_place)(PLACE_PROJECTIONS + i), &request->projections[i]);
-	attention_tensors_note_lengths(request, attention_rules[query].pointer, limits->sequence_length,
-	                               problem);
+	for (enum attention_place place = PLACE_QUERY; place < ATTENTION_PLACES; place++) {
+		if (place == PLACE_MASK)
+			take_mask(&source, &request->mask);
+		else if (place > PLACE_EMBEDDINGS || place == query)
+			take_floats(&source, place, attention_tensors_at(request, place));
+	}
+	attention_tensors_note_lengths(request, query, limits->sequence_length, problem);
 	return problem->code == PROBLEM_NONE;
 }

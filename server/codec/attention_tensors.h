@@ -29,13 +29,19 @@ enum attention_place {
 
 extern const struct json_rule attention_rules[ATTENTION_PLACES];
 
+/* Where the request holds the numbers of a place; NULL for the mask. Query and embeddings are one. */
+struct tensor *attention_tensors_at(struct attention_request *request, enum attention_place place);
+
+/* The place of the query in an envelope; notes both of query and embeddings given. */
+enum attention_place attention_tensors_query(const json_t *envelope, struct problem *problem);
+
 /* Notes lengths over the limit: of query, key and value, and of past and new keys together. */
-void attention_tensors_note_lengths(const struct attention_request *request, const char *query_pointer,
+void attention_tensors_note_lengths(const struct attention_request *request, enum attention_place query,
                                     size_t limit, struct problem *problem);
 
 /* Moves what the scan found into the request, with shapes; notes what is wrong with them, lengths over the
- * limit, and both of query and embeddings given. Returns false when the
- * problem, which may hold notes of the scan, holds anything after. */
+ * limit, and both of query and embeddings given. Returns false when the problem, which may hold notes of the
+ * scan, holds anything after. */
 bool attention_tensors_take(struct json_scan *scan, const json_t *envelope,
                             const struct attention_limits *limits, struct attention_request *request,
                             struct problem *problem);

@@ -88,17 +88,6 @@ static bool count_dims(struct taking *taking, size_t *count)
 	                    "the product of the dimensions overflows");
 }
 
-/* Empty tensors are bounded too: no dimension is over the limit of elements. */
-static void note_dims(const struct taking *taking, size_t limit)
-{
-	for (size_t i = 0; i < taking->rank; i++) {
-		if (taking->dims[i] > limit)
-			problem_note(taking->problem, PROBLEM_TOO_MANY_ELEMENTS, taking->pointer,
-			             "dimension %zu is %zu, the limit of elements is %zu", i, taking->dims[i],
-			             limit);
-	}
-}
-
 /* ---- the forms: each leaves rank, dims and array->count of elements, and checks them against each other */
 
 static bool take_nested(struct taking *taking)
@@ -205,16 +194,6 @@ static bool convert(struct taking *taking)
 	return floats != NULL;
 }
 
-/* Takes the elements from what is left of the limit. */
-static bool take_room(struct json_tensor_source *source, const struct taking *taking)
-{
-	source->taken += taking->array->count;
-	return source->taken <= source->limit ||
-	       problem_note(source->problem, PROBLEM_TOO_MANY_ELEMENTS, taking->pointer,
-	                    "the tensors hold %zu elements up to here, the limit is %zu", source->taken,
-	                    source->limit);
-}
-
 bool json_tensor_take(struct json_tensor_source *source, size_t rule, struct json_array *out)
 {
 	struct taking taking = {.pointer = source->rules[rule].pointer,
@@ -224,8 +203,10 @@ bool json_tensor_take(struct json_tensor_source *source, size_t rule, struct jso
 	const json_t *value = envelope_at(source->envelope, taking.pointer);
 	if ((!taking.array->present && !json_is_object(value)) || !take_form(&taking, value))
 		return false;
-	note_dims(&taking, source->limit);
-	if (!take_room(source, &taking) || (taking.array->form == JSON_FORM_BASE64 && !convert(&taking)))
+	if (!tensor_room_take(&source->room, taking.pointer, taking.array->count, taking.dims, taking.rank,
+	                      source->problem))
+		return false;
+	if (taking.array->form == JSON_FORM_BASE64 && !convert(&taking))
 		return false;
 	*out = *taking.array;
 	out->rank = taking.rank;

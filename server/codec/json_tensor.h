@@ -8,6 +8,7 @@
 #define ATTND_CODEC_JSON_TENSOR_H
 
 #include "codec/json_scan.h"
+#include "codec/tensor_room.h"
 
 #include <jansson.h>
 
@@ -16,8 +17,7 @@ struct json_tensor_source {
 	struct json_scan *scan;
 	const json_t *envelope;
 	const struct json_rule *rules;
-	size_t limit; /* of elements, and of any dimension */
-	size_t taken; /* elements so far */
+	struct tensor_room room;
 	struct problem *problem;
 };
 

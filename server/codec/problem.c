@@ -37,6 +37,7 @@ static int problem_place(enum problem_code code)
 {
 	switch (code) {
 	case PROBLEM_SYNTAX:
+	case PROBLEM_BAD_SAFETENSORS:
 	case PROBLEM_TOO_DEEP:
 	case PROBLEM_MEMORY:
 		return 0;

@@ -16,6 +16,7 @@
 #define PROBLEM_MAP(X)                                                                                       \
 	X(NONE, "none", 200, "No problem")                                                                   \
 	X(SYNTAX, "syntax", 400, "The body is not JSON")                                                     \
+	X(BAD_SAFETENSORS, "bad-safetensors", 400, "The body is not in the safetensors format")              \
 	X(TOO_DEEP, "too-deep", 400, "The body is nested too deeply")                                        \
 	X(DUPLICATE_KEY, "duplicate-key", 400, "An object names a key twice")                                \
 	X(NUL_ESCAPE, "nul-escape", 400, "A string holds an escaped NUL")                                    \

@@ -4,6 +4,7 @@
 #ifndef ATTND_HTTP_ADMISSION_H
 #define ATTND_HTTP_ADMISSION_H
 
+#include "codec/body_form.h"
 #include "codec/problem.h"
 #include "http/checks.h"
 #include "http/context.h"
@@ -18,6 +19,7 @@ struct admission {
 	enum route_result result;
 	struct model_instance *model; /* retained for an operation on a model, else NULL */
 	uint64_t timeout_ms;          /* deadline of an operation */
+	struct body_forms forms;      /* likewise */
 };
 
 /* Looks at the route, then Accept, body type, deadline, model and queue. true: let in (or OPTIONS, to be

@@ -115,13 +115,15 @@ static int range_precision(const char *range, size_t length, const char *type)
 	return length == strlen(type) && strncasecmp(range, type, length) == 0 ? 3 : 0;
 }
 
-/* The q of the parameters [text, end): 1 when absent; what is not a number counts as 0. */
+/* The q of the parameters [text, end), at most 1: 1 when absent; what is not a number counts as 0. */
 static double range_quality(const char *text, const char *end)
 {
 	while (text < end) {
 		text = skip_space(text + 1);
-		if (strncasecmp(text, "q=", 2) == 0)
-			return strtod(text + 2, NULL);
+		if (strncasecmp(text, "q=", 2) == 0) {
+			double quality = strtod(text + 2, NULL);
+			return quality > 1 ? 1 : quality > 0 ? quality : 0;
+		}
 		while (text < end && *text != ';')
 			text++;
 	}
@@ -145,44 +147,86 @@ static void accept_line(const char *line, const char *type, int *precision, doub
 	}
 }
 
-bool check_accept(const struct request_headers *headers, const char *type, struct problem *problem)
+/* What Accept says of a type: the quality of the range that names it most closely, 0 where none does. */
+struct preference {
+	int precision;
+	double quality;
+};
+
+static struct preference preference_of(const struct request_headers *headers, const char *type)
 {
-	if (headers->accepts == 0)
-		return true;
-	if (headers->accepts > ACCEPT_LINES_MAX)
-		return problem_set(problem, PROBLEM_BAD_HEADER, "", "%zu Accept lines are more than %d",
-		                   headers->accepts, ACCEPT_LINES_MAX);
-	int precision = 0;
-	double quality = 0;
+	struct preference preference = {0};
 	bool empty = true;
 	for (size_t i = 0; i < headers->accepts; i++) {
 		empty = empty && *skip_space(headers->accept[i]) == '\0';
-		accept_line(headers->accept[i], type, &precision, &quality);
+		accept_line(headers->accept[i], type, &preference.precision, &preference.quality);
 	}
-	if (empty || quality > 0)
-		return true;
-	return problem_set(problem, PROBLEM_NOT_ACCEPTABLE, "", "the reply is %s, which Accept: %s rules out",
+	return empty ? (struct preference){.quality = 1} : preference;
+}
+
+static bool check_accept_lines(const struct request_headers *headers, struct problem *problem)
+{
+	return headers->accepts <= ACCEPT_LINES_MAX ||
+	       problem_set(problem, PROBLEM_BAD_HEADER, "", "%zu Accept lines are more than %d",
+	                   headers->accepts, ACCEPT_LINES_MAX);
+}
+
+bool check_accept(const struct request_headers *headers, const char *type, struct problem *problem)
+{
+	if (!check_accept_lines(headers, problem))
+		return false;
+	return preference_of(headers, type).quality > 0 ||
+	       problem_set(problem, PROBLEM_NOT_ACCEPTABLE, "", "the reply is %s, which Accept: %s rules out",
 	                   type, headers->accept[0]);
+}
+
+bool check_reply_form(const struct request_headers *headers, enum body_form *form, struct problem *problem)
+{
+	struct preference best = {0};
+	if (!check_accept_lines(headers, problem))
+		return false;
+	for (enum body_form each = BODY_JSON; each < BODY_FORMS; each++) {
+		struct preference found = preference_of(headers, body_form_media_type(each));
+		if (found.quality < best.quality ||
+		    (found.quality == best.quality && found.precision <= best.precision))
+			continue;
+		best = found;
+		*form = each;
+	}
+	return best.quality > 0 || problem_set(problem, PROBLEM_NOT_ACCEPTABLE, "",
+	                                       "the reply is %s or %s, both of which Accept: %s rules out",
+	                                       body_form_media_type(BODY_JSON),
+	                                       body_form_media_type(BODY_SAFETENSORS), headers->accept[0]);
 }
 
 /* ---- the body's type */
 
-static bool is_json(const char *content_type)
+static bool is_type(const char *content_type, const char *type)
 {
 	size_t length = strcspn(content_type, "; \t");
-	if (length != strlen("application/json") ||
-	    strncasecmp(content_type, "application/json", length) != 0)
+	if (length != strlen(type) || strncasecmp(content_type, type, length) != 0)
 		return false;
 	const char *rest = skip_space(content_type + length);
 	return *rest == '\0' || *rest == ';';
 }
 
-bool check_content(const struct request_headers *headers, struct problem *problem)
+/* The form of that media type; BODY_FORMS where it is no form's. */
+static enum body_form form_of(const char *content_type)
 {
-	const char *hint = "say Content-Type: application/json (with curl: --json, or -H)";
+	enum body_form form = BODY_JSON;
+	while (form < BODY_FORMS && !is_type(content_type, body_form_media_type(form)))
+		form++;
+	return form;
+}
+
+bool check_content(const struct request_headers *headers, enum body_form *form, struct problem *problem)
+{
+	const char *hint = "say Content-Type: application/json (with curl: --json, or -H), or "
+	                   "application/x-safetensors";
 	if (!headers->content_type)
 		return problem_set(problem, PROBLEM_MEDIA_TYPE, "", "the body has no Content-Type; %s", hint);
-	if (!is_json(headers->content_type))
+	*form = form_of(headers->content_type);
+	if (*form == BODY_FORMS)
 		return problem_set(problem, PROBLEM_MEDIA_TYPE, "", "the body is %.100s; %s",
 		                   headers->content_type, hint);
 	if (headers->content_encoding && strcasecmp(headers->content_encoding, "identity") != 0)

@@ -7,6 +7,7 @@
 #ifndef ATTND_HTTP_CHECKS_H
 #define ATTND_HTTP_CHECKS_H
 
+#include "codec/body_form.h"
 #include "codec/problem.h"
 
 #include <stdbool.h>
@@ -39,8 +40,11 @@ bool headers_expect_continue(const struct request_headers *headers, const char *
 bool check_framing(const struct request_headers *headers, const char *version, struct problem *problem);
 /* The reply will be of media type `type` ("application/json"): NOT_ACCEPTABLE when Accept rules it out. */
 bool check_accept(const struct request_headers *headers, const char *type, struct problem *problem);
-/* The body must be application/json (MEDIA_TYPE) and not encoded (CONTENT_ENCODING). */
-bool check_content(const struct request_headers *headers, struct problem *problem);
+/* The same of a reply that may have any form: the one whose media type Accept gives the highest quality, of
+ * equals the one it names more closely, then the first. */
+bool check_reply_form(const struct request_headers *headers, enum body_form *form, struct problem *problem);
+/* The body must have the media type of a form (MEDIA_TYPE) and not be encoded (CONTENT_ENCODING). */
+bool check_content(const struct request_headers *headers, enum body_form *form, struct problem *problem);
 /* X-Timeout-Ms in 1 to limit_ms: *timeout_ms is it, or limit_ms without the header. BAD_HEADER else. */
 bool check_timeout(const struct request_headers *headers, uint64_t limit_ms, uint64_t *timeout_ms,
                    struct problem *problem);

@@ -72,6 +72,7 @@ static void fill_good(struct exchange *exchange, struct reply *reply, const stru
 	if (job) {
 		reply->status = MHD_HTTP_OK;
 		reply->content_type = job->content_type;
+		reply->vary = "Accept";
 		reply->body = job->reply;
 		reply->length = job->reply_length;
 		reply->release = release_job;
@@ -232,6 +233,7 @@ static struct job *make_job(struct exchange *exchange, uint64_t now)
 	job->model = exchange->admission.model;
 	job->body = exchange->upload.body;
 	job->body_length = exchange->upload.length;
+	job->forms = exchange->admission.forms;
 	job->charged = exchange->upload.charged;
 	job->arrived = exchange->arrived;
 	job->deadline = exchange->deadline;

@@ -53,6 +53,7 @@ static bool add_headers(struct MHD_Response *response, const struct reply *reply
 {
 	return add(response, "X-Request-Id", reply->request_id) &&
 	       (!reply->content_type || add(response, "Content-Type", reply->content_type)) &&
+	       (!reply->vary || add(response, "Vary", reply->vary)) &&
 	       (!reply->allow || add(response, "Allow", reply->allow)) &&
 	       (reply->retry_after_s == 0 || add_number(response, "Retry-After", reply->retry_after_s)) &&
 	       (!reply->stages || (add_timing(response, reply->stages) &&

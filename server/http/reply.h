@@ -15,6 +15,7 @@
 struct reply {
 	unsigned status;
 	const char *content_type; /* NULL: no body */
+	const char *vary;         /* request headers that chose this form of the body, or NULL */
 	void *body;
 	size_t length;
 	void (*release)(

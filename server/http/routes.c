@@ -7,14 +7,8 @@
 #include <string.h>
 
 static const struct route routes[] = {
-    {.method = "POST",
-     .pattern = "/v1/attention",
-     .produces = "application/json",
-     .operation = &operation_attention},
-    {.method = "POST",
-     .pattern = "/v1/models/{model}/attention",
-     .produces = "application/json",
-     .operation = &operation_model_attention},
+    {.method = "POST", .pattern = "/v1/attention", .operation = &operation_attention},
+    {.method = "POST", .pattern = "/v1/models/{model}/attention", .operation = &operation_model_attention},
     {.method = "GET", .pattern = "/v1/models", .produces = "application/json", .page = admin_models},
     {.method = "GET", .pattern = "/v1/models/{model}", .produces = "application/json", .page = admin_model},
     {.method = "GET", .pattern = "/v1/latency", .produces = "application/json", .page = admin_latency},

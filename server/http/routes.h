@@ -25,7 +25,7 @@ typedef bool route_page_fn(const struct http_context *context, const char *model
 struct route {
 	const char *method; /* GET or POST */
 	const char *pattern;
-	const char *produces;              /* media type of a good reply */
+	const char *produces;              /* media type of a page; NULL: a body form, as Accept wants it */
 	const struct operation *operation; /* of a POST; else NULL */
 	route_page_fn *page;               /* of a GET; else NULL */
 	bool while_draining;               /* answered even then */

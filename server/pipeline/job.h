@@ -56,6 +56,7 @@ struct job {
 	/* input: the body, malloc'd; freed after parsing */
 	char *body;
 	size_t body_length;
+	struct body_forms forms;
 
 	/* between parse and format */
 	struct attention_request *attention;

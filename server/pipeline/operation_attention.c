@@ -125,7 +125,8 @@ static void shorten_deadline(struct job *job)
 static void attention_parse(struct job *job, const struct attention_limits *limits, size_t max_sequences)
 {
 	const attn_model *model = job->model != NULL ? model_instance_model(job->model) : NULL;
-	job->attention = attention_request_parse(job->body, job->body_length, model, limits, &job->problem);
+	job->attention =
+	    attention_request_parse(job->body, job->body_length, job->forms, model, limits, &job->problem);
 	free(job->body);
 	job->body = NULL;
 	if (job->attention == NULL)
@@ -270,7 +271,7 @@ static void attention_compute(struct job **batch, size_t count, const attn_kerne
 static void attention_format(struct job *job)
 {
 	job->reply = attention_reply_format(job->attention, &job->reply_length, &job->problem);
-	job->content_type = "application/json";
+	job->content_type = body_form_media_type(job->forms.reply);
 	attention_request_free(job->attention);
 	job->attention = NULL;
 	if (job->reply != NULL && job->reply_length < job->charged)

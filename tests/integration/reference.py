@@ -1,5 +1,6 @@
 """Attention in float64 by the book, to judge the daemon by; and right answers' tolerances."""
 import numpy as np
+from tensors import pack
 
 
 def allowed_keys(queries, keys, causal=None, offset=0, key_length=None, mask=None, window=None):
@@ -50,19 +51,6 @@ def multi_head(query, key, value, heads, allowed, kv_heads=None, scale=None):
     return context, np.stack([w for _, w in results])
 
 
-def write_safetensors(path, tensors):
-    """Writes float32 arrays as one safetensors file."""
-    import json
-    header, data, at = {}, b"", 0
-    for name, array in tensors.items():
-        raw = np.ascontiguousarray(array, "<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [at, at + len(raw)]}
-        data, at = data + raw, at + len(raw)
-    head = json.dumps(header).encode()
-    head += b" " * (-len(head) % 8)
-    path.write_bytes(len(head).to_bytes(8, "little") + head + data)
-
-
 def write_torch_mha(folder, width, heads, seed=1):
     """A model directory in torch.nn.MultiheadAttention's layout; returns its tensors."""
     import json
@@ -75,7 +63,7 @@ def write_torch_mha(folder, width, heads, seed=1):
         "out_proj.bias": rng.uniform(-0.1, 0.1, width),
     }
     tensors = {k: v.astype(np.float32) for k, v in tensors.items()}
-    write_safetensors(folder / "model.safetensors", tensors)
+    (folder / "model.safetensors").write_bytes(pack(tensors))
     (folder / "config.json").write_text(json.dumps({"model_type": "torch-mha", "num_heads": heads}))
     return tensors
 

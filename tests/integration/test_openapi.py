@@ -2,7 +2,9 @@
 import json
 import re
 
+import numpy as np
 import pytest
+import tensors
 import yaml
 from daemon import ROOT, Daemon
 
@@ -65,6 +67,21 @@ def test_each_operation_answers_its_example_as_described(embedded, path, method)
     assert media in content, reply.headers
     if media == "application/json":
         assert matches(content[media]["schema"], reply.json), reply
+
+
+@pytest.mark.parametrize("path,method", OPERATIONS)
+def test_each_type_described_is_taken_and_given(embedded, path, method):
+    operation = DESCRIPTION["paths"][path][method]
+    if tensors.MEDIA not in operation.get("requestBody", {}).get("content", {}):
+        return
+    example = operation["requestBody"]["content"]["application/json"]["example"]
+    fields = {name: np.float32(x) if isinstance(x, list) else x for name, x in example.items()}
+    reply = tensors.send(embedded, tensors.body_of(fields), path.replace("{model}", "tiny-mha"))
+    assert reply.status == 200, reply
+    described = operation["responses"]["200"]
+    assert reply.headers["content-type"] in described["content"]
+    assert reply.headers["vary"] == described["headers"]["Vary"]["schema"]["const"]
+    assert set(tensors.nested(reply)) <= set(SCHEMAS["AttentionReply"]["properties"])
 
 
 @pytest.mark.parametrize("path", DESCRIPTION["paths"])

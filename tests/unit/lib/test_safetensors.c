@@ -65,6 +65,9 @@ START_TEST(tensors_come_by_order_of_data_and_by_name)
 	ck_assert_str_eq(attn_safetensors_metadata(file, "format"), "pt");
 	ck_assert_str_eq(attn_safetensors_metadata(file, ""), "empty key");
 	ck_assert_ptr_null(attn_safetensors_metadata(file, "other"));
+	ck_assert_str_eq(attn_safetensors_metadata_next(file, NULL), "format");
+	ck_assert_str_eq(attn_safetensors_metadata_next(file, "format"), "");
+	ck_assert_ptr_null(attn_safetensors_metadata_next(file, ""));
 	attn_safetensors_free(file);
 	free(bytes);
 }
@@ -112,6 +115,7 @@ START_TEST(a_file_without_tensors_is_legal)
 	ck_assert_uint_eq(attn_safetensors_count(file), 0);
 	ck_assert_ptr_null(attn_safetensors_find(file, "x"));
 	ck_assert_ptr_null(attn_safetensors_metadata(file, "x"));
+	ck_assert_ptr_null(attn_safetensors_metadata_next(file, NULL));
 	attn_safetensors_free(file);
 	free(bytes);
 }

@@ -62,6 +62,49 @@ START_TEST(accept_lines_count_together)
 }
 END_TEST
 
+/* BODY_FORMS: 406. */
+static enum body_form reply_form(const char *accept)
+{
+	struct request_headers headers = {0};
+	struct problem problem = {0};
+	enum body_form form = BODY_FORMS;
+	if (accept)
+		headers_note(&headers, "Accept", accept);
+	bool ok = check_reply_form(&headers, &form, &problem);
+	ck_assert_int_eq(problem.code, ok ? PROBLEM_NONE : PROBLEM_NOT_ACCEPTABLE);
+	return ok ? form : BODY_FORMS;
+}
+
+START_TEST(accept_picks_the_form_it_likes_best)
+{
+	static const struct {
+		const char *accept;
+		enum body_form form;
+	} cases[] = {
+	    {NULL, BODY_JSON},
+	    {"", BODY_JSON},
+	    {"*/*", BODY_JSON},
+	    {"application/*;q=0.3", BODY_JSON},
+	    {"application/x-safetensors", BODY_SAFETENSORS},
+	    {"APPLICATION/X-SAFETENSORS;q=0.1", BODY_SAFETENSORS},
+	    {"*/*, application/x-safetensors", BODY_SAFETENSORS},
+	    {"application/json, application/x-safetensors", BODY_JSON},
+	    {"application/x-safetensors;q=0.9, application/json", BODY_JSON},
+	    {"application/x-safetensors, application/json;q=0.9", BODY_SAFETENSORS},
+	    {"application/json;q=0.2, */*;q=0.5", BODY_SAFETENSORS},
+	    {"application/x-safetensors;q=0, */*", BODY_JSON},
+	    {"application/x-safetensors;q=nan, application/json;q=0.1", BODY_JSON},
+	    {"application/x-safetensors;q=9, application/json", BODY_JSON},
+	    {"text/html", BODY_FORMS},
+	    {"application/*;q=0", BODY_FORMS},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		ck_assert_msg(reply_form(cases[i].accept) == cases[i].form, "%s", cases[i].accept);
+}
+END_TEST
+
+static enum body_form form; /* of the last content accepted */
+
 static enum problem_code content(const char *type, const char *encoding)
 {
 	struct request_headers headers = {0};
@@ -70,22 +113,31 @@ static enum problem_code content(const char *type, const char *encoding)
 		headers_note(&headers, "CONTENT-type", type);
 	if (encoding)
 		headers_note(&headers, "Content-Encoding", encoding);
-	check_content(&headers, &problem);
+	check_content(&headers, &form, &problem);
 	if (problem.code == PROBLEM_MEDIA_TYPE)
 		ck_assert_ptr_nonnull(strstr(problem.detail, "--json"));
 	return problem.code;
 }
 
-START_TEST(a_body_that_does_not_say_json_is_415_with_a_hint)
+START_TEST(a_body_that_says_no_form_is_415_with_a_hint)
 {
 	ck_assert_int_eq(content("application/json", NULL), PROBLEM_NONE);
+	ck_assert_int_eq(form, BODY_JSON);
 	ck_assert_int_eq(content("Application/JSON ; charset=utf-8", NULL), PROBLEM_NONE);
 	ck_assert_int_eq(content("application/json;charset=utf-8", NULL), PROBLEM_NONE);
 	ck_assert_int_eq(content(NULL, NULL), PROBLEM_MEDIA_TYPE);
 	ck_assert_int_eq(content("", NULL), PROBLEM_MEDIA_TYPE);
 	ck_assert_int_eq(content("application/x-www-form-urlencoded", NULL), PROBLEM_MEDIA_TYPE);
+	ck_assert_int_eq(content("application/x-safetensor", NULL), PROBLEM_MEDIA_TYPE);
 	ck_assert_int_eq(content("application/jsonp", NULL), PROBLEM_MEDIA_TYPE);
 	ck_assert_int_eq(content("application/json text", NULL), PROBLEM_MEDIA_TYPE);
+}
+END_TEST
+
+START_TEST(a_body_may_be_safetensors)
+{
+	ck_assert_int_eq(content("Application/X-Safetensors; a=b", NULL), PROBLEM_NONE);
+	ck_assert_int_eq(form, BODY_SAFETENSORS);
 }
 END_TEST
 
@@ -197,7 +249,8 @@ START_TEST(a_body_is_known_by_its_headers)
 END_TEST
 
 SUITE_MAIN("checks", accept_without_a_word_against_json_lets_it_through, accept_that_rules_json_out_is_406,
-           accept_lines_count_together, a_body_that_does_not_say_json_is_415_with_a_hint,
-           an_encoded_body_is_415, where_a_body_ends_must_be_beyond_doubt, http_1_1_needs_exactly_one_host,
+           accept_lines_count_together, accept_picks_the_form_it_likes_best, a_body_may_be_safetensors,
+           a_body_that_says_no_form_is_415_with_a_hint, an_encoded_body_is_415,
+           where_a_body_ends_must_be_beyond_doubt, http_1_1_needs_exactly_one_host,
            a_deadline_may_only_be_shorter_than_the_configured_one,
            a_request_id_is_1_to_128_visible_characters, a_body_is_known_by_its_headers)
