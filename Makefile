@@ -17,7 +17,7 @@ COVERAGE ?=
 WERROR ?=
 
 # ---- flags of the project
-PKGS := libmicrohttpd jansson libuv inih libsystemd
+PKGS := libmicrohttpd jansson libuv inih libsystemd zlib
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)

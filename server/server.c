@@ -119,6 +119,7 @@ static bool start_pipeline(struct server *server, attn_error *err)
 	    .max_batch = options->max_batch,
 	    .max_batch_tokens = options->max_batch_tokens,
 	    .max_batch_scores = options->max_batch_scores,
+	    .max_body = options->max_body,
 	    .batch_wait_ns = options->batch_wait_ms * CLOCK_NS_PER_MS,
 	    .batch_max_age_ns = options->batch_max_age_ms * CLOCK_NS_PER_MS,
 	    .limits = {.sequence_length = options->max_sequence_length,

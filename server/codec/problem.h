@@ -32,6 +32,7 @@
 	X(HEADS, "heads", 400, "Heads do not divide")                                                        \
 	X(NOT_FINITE, "not-finite", 400, "A number is NaN or infinite")                                      \
 	X(BEYOND_FLOAT32, "beyond-float32", 400, "A number is beyond float32")                               \
+	X(BAD_ENCODING, "bad-encoding", 400, "The body does not decode")                                     \
 	X(BAD_HEADER, "bad-header", 400, "A request header is not acceptable")                               \
 	X(UNAUTHORIZED, "unauthorized", 401, "A token is required")                                          \
 	X(NO_SUCH_PATH, "no-such-path", 404, "No such path")                                                 \

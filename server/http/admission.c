@@ -63,10 +63,13 @@ bool admission_decide(struct admission *admission, const struct http_context *co
 	if (context->draining && !route->while_draining)
 		return problem_set(problem, PROBLEM_DRAINING, "",
 		                   "the daemon is stopping; send this to another");
+	if (!encoding_of_reply(headers, &admission->reply_coding, problem))
+		return false;
 	if (!route->operation)
 		return check_accept(headers, route->produces, problem);
 	return check_reply_form(headers, &admission->forms.reply, problem) &&
 	       check_content(headers, &admission->forms.request, problem) &&
+	       encoding_of_body(headers, &admission->body_coding, problem) &&
 	       check_timeout(headers, context->options->request_timeout_ms, &admission->timeout_ms,
 	                     problem) &&
 	       room_in_queue(context, problem) && find_model(admission, context, problem);

@@ -8,6 +8,7 @@
 #include "codec/problem.h"
 #include "http/checks.h"
 #include "http/context.h"
+#include "http/encoding.h"
 #include "http/routes.h"
 #include "pipeline/registry.h"
 
@@ -20,10 +21,13 @@ struct admission {
 	struct model_instance *model; /* retained for an operation on a model, else NULL */
 	uint64_t timeout_ms;          /* deadline of an operation */
 	struct body_forms forms;      /* likewise */
+	enum coding body_coding;      /* of an operation's body */
+	struct reply_coding reply_coding;
 };
 
-/* Looks at the route, then Accept, body type, deadline, model and queue. true: let in (or OPTIONS, to be
- * answered with match.allow); false with the problem set, and nothing retained. match is set either way. */
+/* Looks at the route, then Accept, encodings, body type, deadline, model and queue.
+ * true: let in (or OPTIONS, to be answered with match.allow); false with the problem set, and nothing
+ * retained. match is set either way. */
 bool admission_decide(struct admission *admission, const struct http_context *context, const char *method,
                       const char *path, const struct request_headers *headers, struct problem *problem);
 

@@ -1,5 +1,7 @@
 #include "http/checks.h"
 
+#include "http/lists.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,13 @@ static void note_first(const char **kept, const char *value)
 {
 	if (!*kept)
 		*kept = value;
+}
+
+static void note_line(struct header_lines *lines, const char *value)
+{
+	if (lines->count < HEADER_LINES_MAX)
+		lines->text[lines->count] = value;
+	lines->count++;
 }
 
 void headers_note(struct request_headers *headers, const char *name, const char *value)
@@ -23,24 +32,24 @@ void headers_note(struct request_headers *headers, const char *name, const char 
 	    {"Content-Length", &headers->content_length, &headers->content_lengths},
 	    {"Transfer-Encoding", &headers->transfer_encoding, &headers->transfer_encodings},
 	    {"Content-Type", &headers->content_type, NULL},
-	    {"Content-Encoding", &headers->content_encoding, NULL},
-	    {"Host", NULL, &headers->hosts},
+	    {"Content-Encoding", &headers->content_encoding, &headers->content_encodings},
+	    {"Host", &headers->host, &headers->hosts},
+	    {"Authorization", &headers->authorization, &headers->authorizations},
+	    {"Origin", &headers->origin, &headers->origins},
+	    {"Access-Control-Request-Method", &headers->asked_method, NULL},
 	    {"Expect", &headers->expect, NULL},
 	    {"X-Timeout-Ms", &headers->timeout, NULL},
 	    {"X-Request-Id", &headers->request_id, NULL},
 	    {"traceparent", &headers->traceparent, NULL},
 	};
-	if (strcasecmp(name, "Accept") == 0) {
-		if (headers->accepts < ACCEPT_LINES_MAX)
-			headers->accept[headers->accepts] = value;
-		headers->accepts++;
-		return;
-	}
+	if (strcasecmp(name, "Accept") == 0)
+		note_line(&headers->accept, value);
+	if (strcasecmp(name, "Accept-Encoding") == 0)
+		note_line(&headers->accept_encoding, value);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (strcasecmp(name, known[i].name) != 0)
 			continue;
-		if (known[i].kept)
-			note_first(known[i].kept, value);
+		note_first(known[i].kept, value);
 		if (known[i].count)
 			++*known[i].count;
 		return;
@@ -115,35 +124,15 @@ static int range_precision(const char *range, size_t length, const char *type)
 	return length == strlen(type) && strncasecmp(range, type, length) == 0 ? 3 : 0;
 }
 
-/* The q of the parameters [text, end), at most 1: 1 when absent; what is not a number counts as 0. */
-static double range_quality(const char *text, const char *end)
-{
-	while (text < end) {
-		text = skip_space(text + 1);
-		if (strncasecmp(text, "q=", 2) == 0) {
-			double quality = strtod(text + 2, NULL);
-			return quality > 1 ? 1 : quality > 0 ? quality : 0;
-		}
-		while (text < end && *text != ';')
-			text++;
-	}
-	return 1;
-}
-
 /* Goes over one line; *precision and *quality are those of the closest range met so far. */
 static void accept_line(const char *line, const char *type, int *precision, double *quality)
 {
-	while (*line) {
-		line += strspn(line, " \t,");
-		const char *end = line + strcspn(line, ",");
-		size_t length = strcspn(line, "; \t,");
-		int found = range_precision(line, length, type);
+	for (struct list_item range; list_next(&line, &range);) {
+		int found = range_precision(range.text, range.length, type);
 		if (found > *precision) {
-			const char *parameters = line + strcspn(line, ";,");
 			*precision = found;
-			*quality = range_quality(parameters, end);
+			*quality = range.quality;
 		}
-		line = end;
 	}
 }
 
@@ -157,18 +146,18 @@ static struct preference preference_of(const struct request_headers *headers, co
 {
 	struct preference preference = {0};
 	bool empty = true;
-	for (size_t i = 0; i < headers->accepts; i++) {
-		empty = empty && *skip_space(headers->accept[i]) == '\0';
-		accept_line(headers->accept[i], type, &preference.precision, &preference.quality);
+	for (size_t i = 0; i < headers->accept.count; i++) {
+		empty = empty && *skip_space(headers->accept.text[i]) == '\0';
+		accept_line(headers->accept.text[i], type, &preference.precision, &preference.quality);
 	}
 	return empty ? (struct preference){.quality = 1} : preference;
 }
 
 static bool check_accept_lines(const struct request_headers *headers, struct problem *problem)
 {
-	return headers->accepts <= ACCEPT_LINES_MAX ||
+	return headers->accept.count <= HEADER_LINES_MAX ||
 	       problem_set(problem, PROBLEM_BAD_HEADER, "", "%zu Accept lines are more than %d",
-	                   headers->accepts, ACCEPT_LINES_MAX);
+	                   headers->accept.count, HEADER_LINES_MAX);
 }
 
 bool check_accept(const struct request_headers *headers, const char *type, struct problem *problem)
@@ -177,7 +166,7 @@ bool check_accept(const struct request_headers *headers, const char *type, struc
 		return false;
 	return preference_of(headers, type).quality > 0 ||
 	       problem_set(problem, PROBLEM_NOT_ACCEPTABLE, "", "the reply is %s, which Accept: %s rules out",
-	                   type, headers->accept[0]);
+	                   type, headers->accept.text[0]);
 }
 
 bool check_reply_form(const struct request_headers *headers, enum body_form *form, struct problem *problem)
@@ -196,7 +185,7 @@ bool check_reply_form(const struct request_headers *headers, enum body_form *for
 	return best.quality > 0 || problem_set(problem, PROBLEM_NOT_ACCEPTABLE, "",
 	                                       "the reply is %s or %s, both of which Accept: %s rules out",
 	                                       body_form_media_type(BODY_JSON),
-	                                       body_form_media_type(BODY_SAFETENSORS), headers->accept[0]);
+	                                       body_form_media_type(BODY_SAFETENSORS), headers->accept.text[0]);
 }
 
 /* ---- the body's type */
@@ -229,10 +218,6 @@ bool check_content(const struct request_headers *headers, enum body_form *form, 
 	if (*form == BODY_FORMS)
 		return problem_set(problem, PROBLEM_MEDIA_TYPE, "", "the body is %.100s; %s",
 		                   headers->content_type, hint);
-	if (headers->content_encoding && strcasecmp(headers->content_encoding, "identity") != 0)
-		return problem_set(problem, PROBLEM_CONTENT_ENCODING, "",
-		                   "Content-Encoding %.100s is not known; send the body as it is",
-		                   headers->content_encoding);
 	return true;
 }
 

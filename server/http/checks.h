@@ -15,14 +15,22 @@
 #include <stdint.h>
 
 #define REQUEST_ID_MAX 128
-#define ACCEPT_LINES_MAX 8
+#define HEADER_LINES_MAX 8
+
+/* The values of a header that may come in several lines, which count together. */
+struct header_lines {
+	const char *text[HEADER_LINES_MAX]; /* lines over the maximum only count */
+	size_t count;
+};
 
 /* The first value of each header that we read, NULL when it is absent, and how often some came. */
 struct request_headers {
 	const char *content_length, *transfer_encoding, *content_type, *content_encoding;
 	const char *expect, *timeout, *request_id, *traceparent;
-	const char *accept[ACCEPT_LINES_MAX]; /* lines over the maximum only count */
-	size_t hosts, content_lengths, transfer_encodings, accepts;
+	const char *host, *authorization, *origin;
+	const char *asked_method; /* Access-Control-Request-Method */
+	struct header_lines accept, accept_encoding;
+	size_t hosts, content_lengths, transfer_encodings, content_encodings, authorizations, origins;
 };
 
 /* Takes note of one header; names are compared without case. value NULL is an empty one. */
@@ -43,7 +51,7 @@ bool check_accept(const struct request_headers *headers, const char *type, struc
 /* The same of a reply that may have any form: the one whose media type Accept gives the highest quality, of
  * equals the one it names more closely, then the first. */
 bool check_reply_form(const struct request_headers *headers, enum body_form *form, struct problem *problem);
-/* The body must have the media type of a form (MEDIA_TYPE) and not be encoded (CONTENT_ENCODING). */
+/* The body must have the media type of a form: MEDIA_TYPE else. */
 bool check_content(const struct request_headers *headers, enum body_form *form, struct problem *problem);
 /* X-Timeout-Ms in 1 to limit_ms: *timeout_ms is it, or limit_ms without the header. BAD_HEADER else. */
 bool check_timeout(const struct request_headers *headers, uint64_t limit_ms, uint64_t *timeout_ms,

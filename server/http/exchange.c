@@ -4,6 +4,7 @@
 #include "http/admission.h"
 #include "http/checks.h"
 #include "http/disconnect.h"
+#include "http/encoding.h"
 #include "http/listener.h"
 #include "http/observed.h"
 #include "http/reply.h"
@@ -66,9 +67,10 @@ static void release_job(void *job)
 }
 
 /* The reply's body, type and status when there is no problem. */
-static void fill_good(struct exchange *exchange, struct reply *reply, const struct page *page)
+static void fill_good(struct exchange *exchange, struct reply *reply, struct page *page)
 {
 	struct job *job = exchange->job;
+	reply->encodes = job || page->body;
 	if (job) {
 		reply->status = MHD_HTTP_OK;
 		reply->content_type = job->content_type;
@@ -79,10 +81,12 @@ static void fill_good(struct exchange *exchange, struct reply *reply, const stru
 		reply->owner = job;
 		reply->stages = job->stages;
 		reply->batch_sequences = job->batch_sequences;
+		reply->coding = job->reply_coding;
 		exchange->job = NULL;
 	} else if (page->body) {
 		reply->status = MHD_HTTP_OK;
 		reply->content_type = page->content_type;
+		reply->coding = encoding_of_page(&exchange->admission.reply_coding, page);
 		reply->body = reply->owner = page->body;
 		reply->length = page->length;
 		reply->release = free;
@@ -234,6 +238,9 @@ static struct job *make_job(struct exchange *exchange, uint64_t now)
 	job->body = exchange->upload.body;
 	job->body_length = exchange->upload.length;
 	job->forms = exchange->admission.forms;
+	job->body_coding = exchange->admission.body_coding;
+	job->reply_coding = exchange->admission.reply_coding.coding;
+	job->reply_coding_least = exchange->admission.reply_coding.least;
 	job->charged = exchange->upload.charged;
 	job->arrived = exchange->arrived;
 	job->deadline = exchange->deadline;

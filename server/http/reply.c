@@ -12,6 +12,7 @@ void reply_set_problem(struct reply *reply, const struct problem *problem, char 
 	reply->content_type = "application/problem+json";
 	reply->length = problem_to_json(problem, text, PROBLEM_JSON_MAX);
 	reply->body = text;
+	reply->names_codings = problem->code == PROBLEM_CONTENT_ENCODING;
 }
 
 static struct MHD_Response *make_response(const struct reply *reply)
@@ -55,6 +56,10 @@ static bool add_headers(struct MHD_Response *response, const struct reply *reply
 	       (!reply->content_type || add(response, "Content-Type", reply->content_type)) &&
 	       (!reply->vary || add(response, "Vary", reply->vary)) &&
 	       (!reply->allow || add(response, "Allow", reply->allow)) &&
+	       (reply->coding == CODING_IDENTITY ||
+	        add(response, "Content-Encoding", coding_text(reply->coding))) &&
+	       (!reply->encodes || add(response, "Vary", "Accept-Encoding")) &&
+	       (!reply->names_codings || add(response, "Accept-Encoding", "gzip, deflate")) &&
 	       (reply->retry_after_s == 0 || add_number(response, "Retry-After", reply->retry_after_s)) &&
 	       (!reply->stages || (add_timing(response, reply->stages) &&
 	                           add_number(response, "X-Batch-Size", reply->batch_sequences))) &&

@@ -5,6 +5,7 @@
 #ifndef ATTND_HTTP_REPLY_H
 #define ATTND_HTTP_REPLY_H
 
+#include "codec/coding.h"
 #include "codec/problem.h"
 
 #include <microhttpd.h>
@@ -25,12 +26,15 @@ struct reply {
 	const char *request_id;
 	bool close;             /* the connection, after this reply */
 	const char *allow;      /* methods, or NULL */
+	enum coding coding;     /* of the body */
+	bool encodes;           /* another Accept-Encoding may get another body */
+	bool names_codings;     /* Accept-Encoding: what a body may have */
 	uint64_t retry_after_s; /* 0: none */
 	const uint64_t *stages; /* [STAGES] nanoseconds for Server-Timing, or NULL */
 	size_t batch_sequences; /* with stages */
 };
 
-/* Sets status, type and body (written to text) of a problem. */
+/* Sets status, type, body (written to text) and the headers of a problem. */
 void reply_set_problem(struct reply *reply, const struct problem *problem,
                        char text[static PROBLEM_JSON_MAX]);
 

@@ -10,6 +10,7 @@
 #define ATTND_PIPELINE_JOB_H
 
 #include "codec/attention_request.h"
+#include "codec/coding.h"
 #include "codec/problem.h"
 #include "observe/metrics.h"
 #include "pipeline/budget.h"
@@ -57,6 +58,7 @@ struct job {
 	char *body;
 	size_t body_length;
 	struct body_forms forms;
+	enum coding body_coding;
 
 	/* between parse and format */
 	struct attention_request *attention;
@@ -72,6 +74,8 @@ struct job {
 	struct problem problem;
 	char *reply;
 	size_t reply_length;
+	enum coding reply_coding;  /* asked for; once formatted, that of reply */
+	size_t reply_coding_least; /* bytes below which a reply stays as it is */
 	const char *content_type;
 	size_t batch_sequences; /* of the largest call that computed it */
 

@@ -69,6 +69,7 @@ static struct workers *pipeline_new_workers(struct pipeline *pipeline, attn_erro
 	    .max_jobs = pipeline_max_jobs(config),
 	    .max_sequences = config->max_batch,
 	    .max_scores = config->max_batch_scores,
+	    .max_body = config->max_body,
 	    .limits = config->limits,
 	    .kernels = config->kernels,
 	    .queue = pipeline->queue,

@@ -23,6 +23,7 @@ struct pipeline_config {
 	size_t max_batch;          /* sequences a call, for joining */
 	size_t max_batch_tokens;   /* likewise */
 	size_t max_batch_scores;   /* score elements, likewise */
+	size_t max_body;           /* bytes of a body once inflated */
 	uint64_t batch_wait_ns;    /* a batch not full is held open so long, whatever its age */
 	uint64_t batch_max_age_ns; /* a batch whose oldest member waited longer goes before parsing */
 	struct attention_limits limits;

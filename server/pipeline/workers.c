@@ -3,6 +3,7 @@
 #include "observe/clock.h"
 #include "observe/metrics.h"
 #include "pipeline/executor.h"
+#include "pipeline/job_coding.h"
 #include "pipeline/operation.h"
 
 #include <stdio.h>
@@ -40,7 +41,9 @@ static void worker_parse(struct worker *worker, struct job *job)
 	if (!job_over(job)) {
 		uint64_t begun = clock_now();
 		uint64_t deadline = job->deadline;
-		job->operation->parse(job, &config->limits, config->max_sequences);
+		job_decode(job, config->max_body);
+		if (!job_over(job))
+			job->operation->parse(job, &config->limits, config->max_sequences);
 		job->stages[STAGE_PARSE] = clock_now() - begun;
 		if (job->deadline < deadline)
 			mailbox_post(config->mailbox, &job->mail_deadline);
@@ -98,6 +101,8 @@ static void worker_format(struct worker *worker, struct job *job)
 	if (!job_over(job)) {
 		uint64_t begun = clock_now();
 		job->operation->format(job);
+		if (!job_over(job))
+			job_encode(job);
 		job->stages[STAGE_FORMAT] = clock_now() - begun;
 	}
 	worker_return(worker, job);

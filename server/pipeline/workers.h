@@ -19,6 +19,7 @@ struct workers_config {
 	size_t max_jobs;      /* of a batch: caps.jobs of the queue */
 	size_t max_sequences; /* of a library call */
 	size_t max_scores;    /* likewise */
+	size_t max_body;      /* bytes of a body once inflated */
 	struct attention_limits limits;
 	const attn_kernels *kernels;
 	struct queue *queue; /* these outlive the workers */
