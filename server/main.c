@@ -2,6 +2,7 @@
 #include "cpus.h"
 #include "datadir.h"
 #include "healthcheck.h"
+#include "http/tokens.h"
 #include "observe/log.h"
 #include "options.h"
 #include "server.h"
@@ -19,6 +20,20 @@ static void print_version(void)
 	for (size_t i = 0; (name = attn_kernels_list(i)) != NULL; i++)
 		printf(" %s", name);
 	printf("\nblas core: %s\nblas config: %s\n", attn_blas_core(), attn_blas_config());
+}
+
+/* The settings have been read; what a file holds that they name is another matter. */
+static int check_settings(const struct options *options)
+{
+	attn_error err = {0};
+	struct tokens *tokens = NULL;
+	if (options->tokens_file != NULL && (tokens = tokens_load(options->tokens_file, &err)) == NULL) {
+		fprintf(stderr, "attnd: %s\n", err.message);
+		return EXIT_FAILURE;
+	}
+	tokens_free(tokens);
+	puts("attnd: the settings are good");
+	return EXIT_SUCCESS;
 }
 
 static int check_health(const char *listen)
@@ -67,7 +82,7 @@ int main(int argc, char **argv)
 	else if (options.version)
 		print_version();
 	else if (options.check_config)
-		puts("attnd: the settings are good");
+		status = check_settings(&options);
 	else if (options.healthcheck)
 		status = check_health(options.listen);
 	else

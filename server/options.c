@@ -237,7 +237,7 @@ void options_clear(struct options *options)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
 		enum option_type type = option_rows[i].type;
-		if (type == OPTION_TEXT || type == OPTION_LISTEN || type == OPTION_CHOICE)
+		if (type != OPTION_SIZE && type != OPTION_MS && type != OPTION_SWITCH)
 			free(*(char **)((char *)options + option_rows[i].offset));
 	}
 	memset(options, 0, sizeof *options);

@@ -16,6 +16,9 @@ struct options {
 	/* where */
 	char *listen; /* host:port, [v6]:port */
 	char *models; /* directory; NULL: the embedded default model */
+	/* who may ask; NULL: no token, no other origin, any host */
+	char *tokens_file;
+	char *allowed_origins, *allowed_hosts; /* comma lists */
 	/* limits: bytes, counts, milliseconds */
 	size_t max_connections, max_body, max_reply, max_elements, max_inflight, max_sequence_length,
 	    queue_limit;

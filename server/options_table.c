@@ -2,6 +2,8 @@
 
 #include "attn.h"
 #include "http/address.h"
+#include "http/hosts.h"
+#include "http/lists.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -37,6 +39,9 @@ const struct option_row option_rows[OPTION_COUNT] = {
 	{"config", OPTION_TEXT, OPTION_OUTSIDE, AT(config), NULL, 0, 0, "FILE", "file of settings, one `key = value` a line", NULL},
 	{"listen", OPTION_LISTEN, OPTION_EVERYWHERE, AT(listen), "127.0.0.1:8080", 0, 0, "HOST:PORT", "where to listen; port 0 picks a free one", NULL},
 	{"models", OPTION_TEXT, OPTION_EVERYWHERE, AT(models), NULL, 0, 0, "DIR", "directory of models; without it the embedded model is served", NULL},
+	{"tokens-file", OPTION_TEXT, OPTION_EVERYWHERE, AT(tokens_file), NULL, 0, 0, "FILE", "file of bearer tokens, one a line; without it none is needed", NULL},
+	{"allowed-origins", OPTION_ORIGINS, OPTION_EVERYWHERE, AT(allowed_origins), NULL, 0, 0, "LIST", "origins whose web pages may read replies; without it none may", NULL},
+	{"allowed-hosts", OPTION_HOSTS, OPTION_EVERYWHERE, AT(allowed_hosts), NULL, 0, 0, "LIST", "hosts that requests may name; without it any", NULL},
 	{"max-connections", OPTION_SIZE, OPTION_EVERYWHERE, AT(max_connections), "1024", 1, MEGA, "COUNT", "open connections", NULL},
 	{"max-body", OPTION_SIZE, OPTION_EVERYWHERE, AT(max_body), "64M", 1, TERA, "BYTES", "largest request body", NULL},
 	{"max-reply", OPTION_SIZE, OPTION_EVERYWHERE, AT(max_reply), "256M", 1, TERA, "BYTES", "largest reply", NULL},
@@ -146,6 +151,32 @@ static bool is_listen_address(const char *text)
 	       number <= 65535;
 }
 
+/* Whether each item of a comma list is one, and there is one at all. */
+static bool is_list_of(bool (*is_one)(const char *text, size_t length), const char *text)
+{
+	struct list_item item;
+	size_t count = 0;
+	for (; list_next(&text, &item); count++) {
+		const char *behind = item.text + item.length;
+		behind += strspn(behind, " \t");
+		if (behind != text || !is_one(item.text, item.length))
+			return false;
+	}
+	return count > 0;
+}
+
+/* What a text of this type must be; NULL when it is. */
+static const char *wanted_of(const struct option_row *row, const char *text)
+{
+	if (row->type == OPTION_LISTEN && !is_listen_address(text))
+		return "HOST:PORT or [V6]:PORT, port 0 to 65535";
+	if (row->type == OPTION_HOSTS && !is_list_of(host_is_one, text))
+		return "a comma list of hosts: NAME, NAME:PORT or [V6]";
+	if (row->type == OPTION_ORIGINS && !is_list_of(host_is_origin, text))
+		return "a comma list of origins: SCHEME://NAME, SCHEME://NAME:PORT or *";
+	return NULL;
+}
+
 static bool take_text(const struct option_row *row, const char *text, const char *origin, bool store,
                       char **target, char *error, size_t error_size)
 {
@@ -155,9 +186,9 @@ static bool take_text(const struct option_row *row, const char *text, const char
 	}
 	if (row->type == OPTION_CHOICE && !is_choice(row, text, origin, error, error_size))
 		return false;
-	if (row->type == OPTION_LISTEN && !is_listen_address(text)) {
-		snprintf(error, error_size, "%s: \"%s\" is not HOST:PORT or [V6]:PORT, port 0 to 65535",
-		         origin, text);
+	const char *wanted = wanted_of(row, text);
+	if (wanted != NULL) {
+		snprintf(error, error_size, "%s: \"%s\" is not %s", origin, text, wanted);
 		return false;
 	}
 	if (!store)
@@ -185,6 +216,8 @@ bool option_take(const struct option_row *row, const char *text, const char *ori
 		return true;
 	case OPTION_TEXT:
 	case OPTION_LISTEN:
+	case OPTION_HOSTS:
+	case OPTION_ORIGINS:
 	case OPTION_CHOICE:
 		break;
 	}

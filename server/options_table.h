@@ -13,12 +13,14 @@
 #include <stdint.h>
 
 enum option_type {
-	OPTION_TEXT,   /* char *, any text but the empty one */
-	OPTION_LISTEN, /* char *, host:port or [v6]:port */
-	OPTION_CHOICE, /* char *, one of a few names */
-	OPTION_SIZE,   /* size_t, a whole number, K, M or G behind it counting in 1024, 1024^2, 1024^3 */
-	OPTION_MS,     /* uint64_t, whole milliseconds */
-	OPTION_SWITCH, /* bool, a flag without a value */
+	OPTION_TEXT,    /* char *, any text but the empty one */
+	OPTION_LISTEN,  /* char *, host:port or [v6]:port */
+	OPTION_HOSTS,   /* char *, a comma list of hosts (http/hosts.h) */
+	OPTION_ORIGINS, /* char *, a comma list of origins */
+	OPTION_CHOICE,  /* char *, one of a few names */
+	OPTION_SIZE,    /* size_t, a whole number, K, M or G behind it counting in 1024, 1024^2, 1024^3 */
+	OPTION_MS,      /* uint64_t, whole milliseconds */
+	OPTION_SWITCH,  /* bool, a flag without a value */
 };
 
 enum option_place {
@@ -40,7 +42,7 @@ struct option_row {
 	const char *(*choices)(size_t index); /* of OPTION_CHOICE: names, NULL behind the last */
 };
 
-#define OPTION_COUNT 29
+#define OPTION_COUNT 32
 extern const struct option_row option_rows[OPTION_COUNT];
 
 /* Room for the longest name in each of its spellings. */

@@ -5,6 +5,7 @@
 #include "http/drain.h"
 #include "http/exchange.h"
 #include "http/listener.h"
+#include "http/tokens.h"
 #include "notify.h"
 #include "observe/clock.h"
 #include "observe/latency.h"
@@ -149,6 +150,9 @@ static bool start_http(struct server *server, attn_error *err)
 	              .blas_core = attn_blas_core(),
 	              .blas_config = attn_blas_config()},
 	};
+	const char *tokens = server->options->tokens_file;
+	if (tokens && !(server->http.tokens = tokens_load(tokens, err)))
+		return false;
 	return listener_new(&server->http, err) != NULL;
 }
 
@@ -192,6 +196,7 @@ int server_run(const struct options *options)
 	assert(open == 0);
 	(void)open;
 	assert(budget_used(&server.budget) == 0);
+	tokens_free(server.http.tokens);
 	registry_free(server.registry);
 	attn_kernels_free(server.kernels);
 	latency_free(server.latency);

@@ -1,5 +1,6 @@
 #include "http/admission.h"
 
+#include "http/access.h"
 #include "pipeline/operation.h"
 
 #include <math.h>
@@ -12,10 +13,9 @@ uint64_t admission_retry_after_s(const struct http_context *context)
 	return (uint64_t)fmin(fmax(seconds, 1), RETRY_AFTER_MAX_S);
 }
 
-static bool find_route(struct admission *admission, const char *method, const char *path,
-                       struct problem *problem)
+static bool route_is_there(const struct admission *admission, const char *method, const char *path,
+                           struct problem *problem)
 {
-	admission->result = routes_match(method, path, &admission->match);
 	switch (admission->result) {
 	case ROUTE_NO_PATH:
 		return problem_set(problem, PROBLEM_NO_SUCH_PATH, "",
@@ -55,7 +55,9 @@ bool admission_decide(struct admission *admission, const struct http_context *co
                       const char *path, const struct request_headers *headers, struct problem *problem)
 {
 	*admission = (struct admission){0};
-	if (!find_route(admission, method, path, problem))
+	admission->result = routes_match(method, path, &admission->match);
+	admission->stranger = !access_check(context, headers, &admission->match, admission->result, problem);
+	if (admission->stranger || !route_is_there(admission, method, path, problem))
 		return false;
 	if (admission->result == ROUTE_OPTIONS)
 		return true;

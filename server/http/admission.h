@@ -23,9 +23,10 @@ struct admission {
 	struct body_forms forms;      /* likewise */
 	enum coding body_coding;      /* of an operation's body */
 	struct reply_coding reply_coding;
+	bool stranger; /* refused for who it is: nothing of its request is worth reading */
 };
 
-/* Looks at the route, then Accept, encodings, body type, deadline, model and queue.
+/* Looks at who asks (access.h), the route, then Accept, encodings, body type, deadline, model and queue.
  * true: let in (or OPTIONS, to be answered with match.allow); false with the problem set, and nothing
  * retained. match is set either way. */
 bool admission_decide(struct admission *admission, const struct http_context *context, const char *method,

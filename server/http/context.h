@@ -18,6 +18,7 @@
 #include <uv.h>
 
 struct listener;
+struct tokens;
 
 struct http_context {
 	/* set before the listener starts; all outlive it */
@@ -28,6 +29,7 @@ struct http_context {
 	struct pipeline *pipeline;
 	struct latency *latency;
 	struct metrics_gauges facts; /* version, kernels and BLAS; the gauges are filled in at a scrape */
+	struct tokens *tokens;       /* NULL: none is needed; may be changed between two turns of the loop */
 
 	/* set by the listener and its modules */
 	struct listener *listener;

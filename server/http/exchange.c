@@ -3,6 +3,7 @@
 #include "http/admin.h"
 #include "http/admission.h"
 #include "http/checks.h"
+#include "http/cors.h"
 #include "http/disconnect.h"
 #include "http/encoding.h"
 #include "http/listener.h"
@@ -20,6 +21,8 @@
 
 /* A refused body is read and thrown away up to this much over the limit, so that its client can read why. */
 #define DISCARD_OVER_LIMIT ((size_t)64 << 20)
+/* That of a client who may not ask at all, up to this much. */
+#define DISCARD_OF_STRANGERS ((size_t)1 << 20)
 /* What a client may take to read a reply, besides its bytes at the lowest rate. */
 #define REPLY_GRACE (10 * CLOCK_NS_PER_S)
 
@@ -41,6 +44,7 @@ struct exchange {
 	const char *method, *path, *traceparent;
 	char request_id[REQUEST_ID_MAX + 1];
 	struct admission admission;
+	struct cors cors;
 	bool admitted; /* counted in context->admitted */
 	uint64_t arrived, deadline;
 	struct upload upload;
@@ -101,7 +105,8 @@ static enum MHD_Result answer(struct exchange *exchange, bool close)
 {
 	struct http_context *context = exchange->context;
 	struct page page = {0};
-	struct reply reply = {.request_id = exchange->request_id, .close = close || context->draining};
+	struct reply reply = {
+	    .request_id = exchange->request_id, .close = close || context->draining, .cors = exchange->cors};
 	char text[PROBLEM_JSON_MAX];
 	const struct route *route = exchange->admission.match.route;
 
@@ -291,14 +296,19 @@ static enum MHD_Result suspend(struct exchange *exchange)
 
 /* ---- reading */
 
+static size_t discard_limit(const struct exchange *exchange)
+{
+	return exchange->admission.stranger ? DISCARD_OF_STRANGERS
+	                                    : exchange->context->options->max_body + DISCARD_OVER_LIMIT;
+}
+
 /* The request is refused. Its body is let run out so that the answer can be read, unless the client asks
  * before sending it, or it is too much: then the answer comes now and the connection closes. */
 static enum MHD_Result refuse(struct exchange *exchange, const struct request_headers *headers,
                               const char *version)
 {
 	exchange->state = EXCHANGE_DISCARDS;
-	if (headers_expect_continue(headers, version) ||
-	    headers_length(headers) > exchange->context->options->max_body + DISCARD_OVER_LIMIT)
+	if (headers_expect_continue(headers, version) || headers_length(headers) > discard_limit(exchange))
 		return answer(exchange, true);
 	return MHD_YES;
 }
@@ -364,6 +374,7 @@ static enum MHD_Result begin(struct http_context *context, struct MHD_Connection
 	struct request_headers headers = {0};
 	MHD_get_connection_values(handle, MHD_HEADER_KIND, note_header, &headers);
 	exchange->traceparent = headers.traceparent;
+	exchange->cors = cors_decide(context->options->allowed_origins, method, &headers);
 	name_request(exchange, headers.request_id);
 	if (!check_framing(&headers, version, &exchange->problem))
 		return answer(exchange, true);
@@ -382,7 +393,7 @@ static enum MHD_Result take_data(struct exchange *exchange, const char *data, si
 	if (exchange->state == EXCHANGE_DISCARDS)
 		exchange->discarded += *size;
 	*size = 0;
-	return exchange->discarded > context->options->max_body + DISCARD_OVER_LIMIT ? MHD_NO : MHD_YES;
+	return exchange->discarded > discard_limit(exchange) ? MHD_NO : MHD_YES;
 }
 
 /* ---- microhttpd's callbacks */

@@ -12,6 +12,7 @@ void reply_set_problem(struct reply *reply, const struct problem *problem, char 
 	reply->content_type = "application/problem+json";
 	reply->length = problem_to_json(problem, text, PROBLEM_JSON_MAX);
 	reply->body = text;
+	reply->asks_for_token = problem->code == PROBLEM_UNAUTHORIZED;
 	reply->names_codings = problem->code == PROBLEM_CONTENT_ENCODING;
 }
 
@@ -50,6 +51,32 @@ static bool add_timing(struct MHD_Response *response, const uint64_t *stages)
 	return add(response, "Server-Timing", text);
 }
 
+/* What a web page of another origin may do with the reply. */
+static bool add_cors(struct MHD_Response *response, const struct reply *reply)
+{
+	const struct cors *cors = &reply->cors;
+	if (!cors->origin)
+		return true;
+	if (!add(response, "Access-Control-Allow-Origin", cors->origin) ||
+	    !add(response, "Access-Control-Expose-Headers", CORS_EXPOSED))
+		return false;
+	return !cors->preflight || !reply->allow ||
+	       (add(response, "Access-Control-Allow-Methods", reply->allow) &&
+	        add(response, "Access-Control-Allow-Headers", CORS_REQUEST_HEADERS) &&
+	        add_number(response, "Access-Control-Max-Age", CORS_MAX_AGE_S));
+}
+
+/* What a cache must know of the request to use the reply for another. */
+static bool add_vary(struct MHD_Response *response, const struct reply *reply)
+{
+	if (!reply->encodes && !reply->cors.varies)
+		return true;
+	return add(response, "Vary",
+	           !reply->cors.varies ? "Accept-Encoding"
+	           : !reply->encodes   ? "Origin"
+	                               : "Accept-Encoding, Origin");
+}
+
 static bool add_headers(struct MHD_Response *response, const struct reply *reply)
 {
 	return add(response, "X-Request-Id", reply->request_id) &&
@@ -58,7 +85,8 @@ static bool add_headers(struct MHD_Response *response, const struct reply *reply
 	       (!reply->allow || add(response, "Allow", reply->allow)) &&
 	       (reply->coding == CODING_IDENTITY ||
 	        add(response, "Content-Encoding", coding_text(reply->coding))) &&
-	       (!reply->encodes || add(response, "Vary", "Accept-Encoding")) &&
+	       add_vary(response, reply) && add_cors(response, reply) &&
+	       (!reply->asks_for_token || add(response, "WWW-Authenticate", "Bearer realm=\"attnd\"")) &&
 	       (!reply->names_codings || add(response, "Accept-Encoding", "gzip, deflate")) &&
 	       (reply->retry_after_s == 0 || add_number(response, "Retry-After", reply->retry_after_s)) &&
 	       (!reply->stages || (add_timing(response, reply->stages) &&

@@ -7,6 +7,7 @@
 
 #include "codec/coding.h"
 #include "codec/problem.h"
+#include "http/cors.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>
@@ -24,10 +25,12 @@ struct reply {
 	void *owner;
 
 	const char *request_id;
-	bool close;             /* the connection, after this reply */
-	const char *allow;      /* methods, or NULL */
+	bool close;        /* the connection, after this reply */
+	const char *allow; /* methods, or NULL */
+	struct cors cors;
 	enum coding coding;     /* of the body */
 	bool encodes;           /* another Accept-Encoding may get another body */
+	bool asks_for_token;    /* WWW-Authenticate */
 	bool names_codings;     /* Accept-Encoding: what a body may have */
 	uint64_t retry_after_s; /* 0: none */
 	const uint64_t *stages; /* [STAGES] nanoseconds for Server-Timing, or NULL */

@@ -17,7 +17,11 @@ static const struct route routes[] = {
      .produces = "text/plain",
      .page = admin_metrics,
      .while_draining = true},
-    {.method = "GET", .pattern = "/healthz", .produces = "application/json", .page = admin_health},
+    {.method = "GET",
+     .pattern = "/healthz",
+     .produces = "application/json",
+     .page = admin_health,
+     .open = true},
     {.method = "GET", .pattern = "/", .produces = "text/html", .page = admin_index},
 };
 
@@ -62,6 +66,7 @@ enum route_result routes_match(const char *method, const char *path, struct rout
 		if (!path_matches(routes[i].pattern, path, match->model))
 			continue;
 		allow_add(match->allow, routes[i].method);
+		match->open = match->open || routes[i].open;
 		if (strcmp(routes[i].method, wanted) == 0)
 			match->route = &routes[i];
 	}

@@ -29,6 +29,7 @@ struct route {
 	const struct operation *operation; /* of a POST; else NULL */
 	route_page_fn *page;               /* of a GET; else NULL */
 	bool while_draining;               /* answered even then */
+	bool open;                         /* to whoever asks, by whatever name */
 };
 
 enum route_result { ROUTE_FOUND, ROUTE_NO_PATH, ROUTE_NO_METHOD, ROUTE_OPTIONS };
@@ -37,6 +38,7 @@ struct route_match {
 	const struct route *route;       /* ROUTE_FOUND only */
 	char model[ROUTE_MODEL_MAX + 1]; /* what {model} stood for; "" without */
 	char allow[ROUTE_ALLOW_MAX];     /* methods of the path, "" for ROUTE_NO_PATH */
+	bool open;                       /* the path has a route that is */
 };
 
 /* A segment over ROUTE_MODEL_MAX bytes matches no {model}. */

@@ -58,6 +58,9 @@ START_TEST(defaults_are_those_of_the_manual)
 	ck_assert_int_eq(read_with(&options, nothing, NULL), OPTIONS_OK);
 	ck_assert_str_eq(options.listen, "127.0.0.1:8080");
 	ck_assert_ptr_null(options.models);
+	ck_assert_ptr_null(options.tokens_file);
+	ck_assert_ptr_null(options.allowed_origins);
+	ck_assert_ptr_null(options.allowed_hosts);
 	ck_assert_ptr_null(options.config);
 	ck_assert_uint_eq(options.max_connections, 1024);
 	ck_assert_uint_eq(options.max_body, 64u << 20);
@@ -97,6 +100,24 @@ START_TEST(a_flag_takes_its_value_behind_an_equals_sign_or_as_the_next_argument)
 	ck_assert_str_eq(options.models, "a=b");
 	ck_assert(options.check_config);
 	options_clear(&options);
+}
+END_TEST
+
+START_TEST(lists_of_hosts_and_origins_are_checked_item_by_item)
+{
+	struct options options;
+	ck_assert_int_eq(read_flags(&options, "--allowed-hosts= a.example ,[::1]:80,",
+	                            "--allowed-origins=https://a.example, http://localhost:3000"),
+	                 OPTIONS_OK);
+	ck_assert_str_eq(options.allowed_origins, "https://a.example, http://localhost:3000");
+	options_clear(&options);
+	static const char *const bad[] = {
+	    "--allowed-hosts=a, http://b", "--allowed-hosts=,",
+	    "--allowed-hosts=a b",         "--allowed-hosts=a;b",
+	    "--allowed-hosts=*",           "--allowed-origins=https://a.example/",
+	    "--allowed-origins=a.example", "--allowed-origins=https://a, null"};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		expect_refused(read_flags(&options, bad[i]), "--allowed-", "comma list");
 }
 END_TEST
 
@@ -377,7 +398,7 @@ START_TEST(the_sample_file_has_each_setting_with_its_default_and_unit_and_no_oth
 	for (const char *p = sample; (p = strstr(p, "\n#")) != NULL; p++)
 		keys += islower((unsigned char)p[2]) != 0;
 	ck_assert_uint_eq(rows, keys);
-	ck_assert_uint_eq(rows, 24);
+	ck_assert_uint_eq(rows, 27);
 	free(help);
 }
 END_TEST
@@ -408,6 +429,9 @@ START_TEST(help_lists_every_flag_that_is_taken)
 	    "--config",
 	    "--listen",
 	    "--models",
+	    "--tokens-file",
+	    "--allowed-origins",
+	    "--allowed-hosts",
 	    "--workers",
 	    "--max-batch",
 	    "--max-batch-tokens",
@@ -451,8 +475,8 @@ END_TEST
 
 SUITE_MAIN("options", defaults_are_those_of_the_manual,
            a_flag_takes_its_value_behind_an_equals_sign_or_as_the_next_argument,
-           the_last_of_a_repeated_flag_holds, sizes_count_in_powers_of_1024,
-           a_flag_wins_over_the_environment_and_that_over_the_file,
+           lists_of_hosts_and_origins_are_checked_item_by_item, the_last_of_a_repeated_flag_holds,
+           sizes_count_in_powers_of_1024, a_flag_wins_over_the_environment_and_that_over_the_file,
            the_environment_may_name_the_file_and_a_flag_another, a_bad_flag_is_refused_with_what_is_allowed,
            an_unknown_flag_is_refused_with_the_nearest,
            a_bad_variable_is_refused_by_its_name_even_where_a_flag_wins,

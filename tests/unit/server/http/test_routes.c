@@ -82,6 +82,22 @@ START_TEST(every_path_answers_options)
 }
 END_TEST
 
-SUITE_MAIN("routes", an_operation_is_found_by_path_and_method, a_model_is_one_whole_segment,
-           a_path_must_match_to_its_end, a_wrong_method_is_told_the_right_ones, what_answers_get_answers_head,
-           every_path_answers_options)
+START_TEST(only_health_is_open_to_all_by_whatever_method)
+{
+	struct route_match match;
+	routes_match("GET", "/healthz", &match);
+	ck_assert(match.open);
+	routes_match("DELETE", "/healthz", &match);
+	ck_assert(match.open);
+	static const char *const closed[] = {"/v1/attention", "/metrics", "/", "/v1/models/healthz",
+	                                     "/healthz/"};
+	for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++) {
+		routes_match("GET", closed[i], &match);
+		ck_assert(!match.open);
+	}
+}
+END_TEST
+
+SUITE_MAIN("routes", only_health_is_open_to_all_by_whatever_method, an_operation_is_found_by_path_and_method,
+           a_model_is_one_whole_segment, a_path_must_match_to_its_end, a_wrong_method_is_told_the_right_ones,
+           what_answers_get_answers_head, every_path_answers_options)
