@@ -1,6 +1,7 @@
 #include "healthcheck.h"
 
 #include "http/address.h"
+#include "http/unix_socket.h"
 #include "observe/clock.h"
 
 #include <errno.h>
@@ -44,13 +45,12 @@ static bool finish_connect(int fd, uint64_t deadline)
 }
 
 /* A connected socket, or -1 with errno set. */
-static int connect_to(const struct addrinfo *address, uint64_t deadline)
+static int connect_to(const struct sockaddr *address, socklen_t length, uint64_t deadline)
 {
-	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	if (connect(fd, address->ai_addr, address->ai_addrlen) == 0 ||
-	    (errno == EINPROGRESS && finish_connect(fd, deadline)))
+	if (connect(fd, address, length) == 0 || (errno == EINPROGRESS && finish_connect(fd, deadline)))
 		return fd;
 	int reason = errno;
 	close(fd);
@@ -96,25 +96,49 @@ static int judge(const char *listen, const char *answer, ssize_t length, char *e
 	return fail(listen, reason, error, error_size);
 }
 
-int healthcheck_run(const char *listen, uint64_t timeout_ms, char *error, size_t error_size)
+/* A socket connected to host:port, or -1 with the reason in *reason. */
+static int connect_by_name(const char *listen, uint64_t deadline, const char **reason)
 {
-	uint64_t deadline = clock_now() + timeout_ms * CLOCK_NS_PER_MS;
-	char host[256], port[256], answer[STATUS_LINE];
+	char host[256], port[256];
+	*reason = "not host:port";
 	if (!address_split(listen, host, port, sizeof host))
-		return fail(listen, "not host:port", error, error_size);
+		return -1;
 	const char *name = strcmp(host, "0.0.0.0") == 0 ? "127.0.0.1"
 	                   : strcmp(host, "::") == 0    ? "::1"
 	                                                : host;
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
 	int code = getaddrinfo(name, port, &hints, &found);
+	*reason = gai_strerror(code);
 	if (code != 0)
-		return fail(listen, gai_strerror(code), error, error_size);
+		return -1;
 	int fd = -1;
 	for (struct addrinfo *entry = found; entry != NULL && fd < 0; entry = entry->ai_next)
-		fd = connect_to(entry, deadline);
+		fd = connect_to(entry->ai_addr, entry->ai_addrlen, deadline);
+	*reason = strerror(errno);
 	freeaddrinfo(found);
+	return fd;
+}
+
+static int connect_to_file(const char *listen, uint64_t deadline, const char **reason)
+{
+	struct sockaddr_un address;
+	*reason = "not unix: and an absolute path";
+	if (!unix_socket_address(listen, &address))
+		return -1;
+	int fd = connect_to((const struct sockaddr *)&address, sizeof address, deadline);
+	*reason = strerror(errno);
+	return fd;
+}
+
+int healthcheck_run(const char *listen, uint64_t timeout_ms, char *error, size_t error_size)
+{
+	uint64_t deadline = clock_now() + timeout_ms * CLOCK_NS_PER_MS;
+	const char *reason;
+	char answer[STATUS_LINE];
+	int fd = unix_socket_is(listen) ? connect_to_file(listen, deadline, &reason)
+	                                : connect_by_name(listen, deadline, &reason);
 	if (fd < 0)
-		return fail(listen, strerror(errno), error, error_size);
+		return fail(listen, reason, error, error_size);
 	ssize_t length = ask(fd, deadline, answer);
 	int result = length < 0 ? fail(listen, strerror(errno), error, error_size)
 	                        : judge(listen, answer, length, error, error_size);

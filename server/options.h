@@ -14,7 +14,7 @@
 
 struct options {
 	/* where */
-	char *listen; /* host:port, [v6]:port */
+	char *listen; /* host:port, [v6]:port, unix:/path */
 	char *models; /* directory; NULL: the embedded default model */
 	/* who may ask; NULL: no token, no other origin, any host */
 	char *tokens_file;

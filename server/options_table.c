@@ -4,6 +4,7 @@
 #include "http/address.h"
 #include "http/hosts.h"
 #include "http/lists.h"
+#include "http/unix_socket.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static const char *format_choice(size_t index)
 #define AT(member) offsetof(struct options, member)
 const struct option_row option_rows[OPTION_COUNT] = {
 	{"config", OPTION_TEXT, OPTION_OUTSIDE, AT(config), NULL, 0, 0, "FILE", "file of settings, one `key = value` a line", NULL},
-	{"listen", OPTION_LISTEN, OPTION_EVERYWHERE, AT(listen), "127.0.0.1:8080", 0, 0, "HOST:PORT", "where to listen; port 0 picks a free one", NULL},
+	{"listen", OPTION_LISTEN, OPTION_EVERYWHERE, AT(listen), "127.0.0.1:8080", 0, 0, "ADDRESS", "where to listen, HOST:PORT or unix:PATH; port 0 picks a free one", NULL},
 	{"models", OPTION_TEXT, OPTION_EVERYWHERE, AT(models), NULL, 0, 0, "DIR", "directory of models; without it the embedded model is served", NULL},
 	{"tokens-file", OPTION_TEXT, OPTION_EVERYWHERE, AT(tokens_file), NULL, 0, 0, "FILE", "file of bearer tokens, one a line; without it none is needed", NULL},
 	{"allowed-origins", OPTION_ORIGINS, OPTION_EVERYWHERE, AT(allowed_origins), NULL, 0, 0, "LIST", "origins whose web pages may read replies; without it none may", NULL},
@@ -142,11 +143,14 @@ static bool is_choice(const struct option_row *row, const char *text, const char
 	return false;
 }
 
-/* Whether text is host:port with a port that exists. */
+/* Whether text is host:port with a port that exists, or the place of a unix socket. */
 static bool is_listen_address(const char *text)
 {
 	char host[256], port[256];
 	uint64_t number;
+	struct sockaddr_un address;
+	if (unix_socket_is(text))
+		return unix_socket_address(text, &address);
 	return address_split(text, host, port, sizeof host) && parse_number(port, false, &number) &&
 	       number <= 65535;
 }
@@ -169,7 +173,9 @@ static bool is_list_of(bool (*is_one)(const char *text, size_t length), const ch
 static const char *wanted_of(const struct option_row *row, const char *text)
 {
 	if (row->type == OPTION_LISTEN && !is_listen_address(text))
-		return "HOST:PORT or [V6]:PORT, port 0 to 65535";
+		return "HOST:PORT or [V6]:PORT, port 0 to 65535, or unix: and an absolute path of at most "
+		       "107 "
+		       "characters";
 	if (row->type == OPTION_HOSTS && !is_list_of(host_is_one, text))
 		return "a comma list of hosts: NAME, NAME:PORT or [V6]";
 	if (row->type == OPTION_ORIGINS && !is_list_of(host_is_origin, text))

@@ -14,7 +14,7 @@
 
 enum option_type {
 	OPTION_TEXT,    /* char *, any text but the empty one */
-	OPTION_LISTEN,  /* char *, host:port or [v6]:port */
+	OPTION_LISTEN,  /* char *, host:port, [v6]:port or unix:/path */
 	OPTION_HOSTS,   /* char *, a comma list of hosts (http/hosts.h) */
 	OPTION_ORIGINS, /* char *, a comma list of origins */
 	OPTION_CHOICE,  /* char *, one of a few names */

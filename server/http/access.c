@@ -38,7 +38,7 @@ bool access_check(const struct http_context *context, const struct request_heade
 	if (match->open)
 		return true;
 	const char *hosts = context->options->allowed_hosts;
-	if (hosts && headers->host && !check_host(hosts, headers->host, problem))
+	if (hosts && headers->host && !context->local && !check_host(hosts, headers->host, problem))
 		return false;
 	return !context->tokens || result == ROUTE_OPTIONS || check_token(context->tokens, headers, problem);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 bool address_split(const char *text, char *host, char *port, size_t size)
@@ -67,10 +68,15 @@ int address_listen(const char *text, int backlog, char *error, size_t error_size
 
 void address_of_socket(int socket, char text[static ADDRESS_TEXT_MAX])
 {
-	struct sockaddr_storage address;
+	struct sockaddr_storage address = {0};
 	socklen_t length = sizeof(address);
 	char host[ADDRESS_TEXT_MAX / 2] = "?", port[16] = "?";
-	if (getsockname(socket, (struct sockaddr *)&address, &length) == 0)
+	bool known = getsockname(socket, (struct sockaddr *)&address, &length) == 0;
+	if (address.ss_family == AF_UNIX) {
+		snprintf(text, ADDRESS_TEXT_MAX, "unix:%.107s", ((struct sockaddr_un *)&address)->sun_path);
+		return;
+	}
+	if (known)
 		getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port, sizeof(port),
 		            NI_NUMERICHOST | NI_NUMERICSERV);
 	snprintf(text, ADDRESS_TEXT_MAX, strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);

@@ -1,5 +1,6 @@
 /*
- * address.h - the place the daemon listens at, from text to a listening socket and back.
+ * address.h - the place the daemon listens at, from text to a listening socket and back. A place in the file
+ * system is unix_socket.h's.
  */
 #ifndef ATTND_HTTP_ADDRESS_H
 #define ATTND_HTTP_ADDRESS_H
@@ -16,7 +17,8 @@ bool address_split(const char *text, char *host, char *port, size_t size);
 /* Opens a non-blocking listening socket at host:port; -1 with the reason in error. */
 int address_listen(const char *text, int backlog, char *error, size_t error_size);
 
-/* What the socket is bound to, as host:port or [v6]:port, with the port the system picked for port 0. */
+/* What the socket is bound to, as host:port, [v6]:port or unix:/path, with the port the system picked for
+ * port 0. */
 void address_of_socket(int socket, char text[static ADDRESS_TEXT_MAX]);
 
 #endif

@@ -33,6 +33,7 @@ struct http_context {
 
 	/* set by the listener and its modules */
 	struct listener *listener;
+	bool local; /* it listens at a unix socket */
 	struct connections connections;
 	bool draining;    /* nothing is let in any more */
 	size_t admitted;  /* operations let in whose exchange has not ended */

@@ -2,6 +2,7 @@
 
 #include "http/address.h"
 #include "http/exchange.h"
+#include "http/unix_socket.h"
 #include "observe/clock.h"
 #include "observe/log.h"
 
@@ -23,7 +24,8 @@
 struct listener {
 	struct http_context *context;
 	struct MHD_Daemon *daemon;
-	int socket; /* -1 once closed */
+	int socket;              /* -1 once closed */
+	struct unix_socket file; /* of it, if it has one */
 	char address[ADDRESS_TEXT_MAX];
 	uv_poll_t poll;
 	uv_timer_t timer;
@@ -174,16 +176,28 @@ static bool prepare_context(struct http_context *context, attn_error *err)
 	return true;
 }
 
-static bool start_daemon(struct listener *listener, attn_error *err)
+static bool open_socket(struct listener *listener, attn_error *err)
 {
 	struct http_context *context = listener->context;
+	const char *listen = context->options->listen;
+	context->local = unix_socket_is(listen);
 	listener->socket =
-	    address_listen(context->options->listen, BACKLOG, err->message, sizeof(err->message));
+	    context->local
+	        ? unix_socket_listen(&listener->file, listen, BACKLOG, err->message, sizeof(err->message))
+	        : address_listen(listen, BACKLOG, err->message, sizeof(err->message));
 	if (listener->socket < 0) {
 		err->status = ATTN_FILE;
 		return false;
 	}
 	address_of_socket(listener->socket, listener->address);
+	return true;
+}
+
+static bool start_daemon(struct listener *listener, attn_error *err)
+{
+	struct http_context *context = listener->context;
+	if (!open_socket(listener, err))
+		return false;
 	listener->daemon = MHD_start_daemon(
 	    MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, exchange_handle,
 	    context, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_LISTEN_SOCKET, listener->socket,
@@ -253,6 +267,7 @@ void listener_on_change(struct listener *listener, void (*changed)(void *arg), v
 void listener_quiesce(struct listener *listener)
 {
 	MHD_quiesce_daemon(listener->daemon);
+	unix_socket_remove(&listener->file);
 	close(listener->socket);
 	listener->socket = -1;
 }
@@ -268,6 +283,7 @@ void listener_free(struct listener *listener)
 		uv_close((uv_handle_t *)&listener->timer, on_handle_closed);
 	if (listener->daemon)
 		MHD_stop_daemon(listener->daemon);
+	unix_socket_remove(&listener->file);
 	if (listener->socket >= 0 && !listener->daemon)
 		close(listener->socket);
 	connections_clear(&listener->context->connections);

@@ -44,8 +44,8 @@ class Daemon:
                                         env=full, text=True, errors="replace", preexec_fn=preexec)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        ready = self.wait_log(r"event\W+ready\W.*listen\W+[\d.]+:(\d+)", 30)
-        self.port = int(ready.group(1))
+        ready = self.wait_log(r"event\W+ready\W.*listen\W+(?:[\d.]+:(\d+)|unix:)", 30)
+        self.port = ready.group(1) and int(ready.group(1))  # None at a unix socket
 
     def _read(self):
         for line in self.process.stderr:

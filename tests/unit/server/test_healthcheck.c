@@ -1,8 +1,10 @@
 #include "healthcheck.h"
+#include "http/unix_socket.h"
 #include "observe/clock.h"
 #include "suite.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -124,5 +126,29 @@ START_TEST(nobody_listening_is_said)
 }
 END_TEST
 
-SUITE_MAIN("healthcheck", status_200_is_health, every_interface_is_asked_through_the_loopback_one,
-           another_answer_is_none, a_silent_peer_is_left_at_the_deadline, nobody_listening_is_said)
+START_TEST(a_unix_socket_is_asked_likewise)
+{
+	char folder[] = "/tmp/attnd-health-XXXXXX", listen[128];
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(listen, sizeof listen, "unix:%s/socket", folder);
+	ck_assert_int_eq(healthcheck_run(listen, 20000, error, sizeof error), 1);
+	ck_assert_msg(strstr(error, listen) != NULL && strstr(error, "No such file") != NULL, "%s", error);
+	struct unix_socket file;
+	struct peer peer = {.answer = "HTTP/1.1 200 OK\r\n\r\n{}"};
+	peer.listener = unix_socket_listen(&file, listen, 4, error, sizeof error);
+	ck_assert_int_ge(peer.listener, 0);
+	ck_assert_int_eq(fcntl(peer.listener, F_SETFL, 0), 0);
+	ck_assert_int_eq(pthread_create(&peer.thread, NULL, serve, &peer), 0);
+	int status = healthcheck_run(listen, 20000, error, sizeof error);
+	ck_assert_int_eq(pthread_join(peer.thread, NULL), 0);
+	unix_socket_remove(&file);
+	close(peer.listener);
+	rmdir(folder);
+	ck_assert_msg(status == 0, "%s", error);
+	ck_assert_int_eq(healthcheck_run("unix:relative", 20000, error, sizeof error), 1);
+}
+END_TEST
+
+SUITE_MAIN("healthcheck", a_unix_socket_is_asked_likewise, status_200_is_health,
+           every_interface_is_asked_through_the_loopback_one, another_answer_is_none,
+           a_silent_peer_is_left_at_the_deadline, nobody_listening_is_said)

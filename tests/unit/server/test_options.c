@@ -107,7 +107,8 @@ START_TEST(lists_of_hosts_and_origins_are_checked_item_by_item)
 {
 	struct options options;
 	ck_assert_int_eq(read_flags(&options, "--allowed-hosts= a.example ,[::1]:80,",
-	                            "--allowed-origins=https://a.example, http://localhost:3000"),
+	                            "--allowed-origins=https://a.example, http://localhost:3000",
+	                            "--listen=unix:/run/attnd/socket"),
 	                 OPTIONS_OK);
 	ck_assert_str_eq(options.allowed_origins, "https://a.example, http://localhost:3000");
 	options_clear(&options);
@@ -118,6 +119,7 @@ START_TEST(lists_of_hosts_and_origins_are_checked_item_by_item)
 	    "--allowed-origins=a.example", "--allowed-origins=https://a, null"};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
 		expect_refused(read_flags(&options, bad[i]), "--allowed-", "comma list");
+	expect_refused(read_flags(&options, "--listen=unix:socket"), "--listen", "absolute path");
 }
 END_TEST
 

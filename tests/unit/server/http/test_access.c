@@ -111,6 +111,8 @@ START_TEST(a_host_that_is_not_listed_is_refused_by_its_name_before_the_token)
 	ck_assert_int_eq(ask("POST", "/v1/attention", "attn.example:99", "Bearer alpha"), PROBLEM_NONE);
 	ck_assert_int_eq(ask("GET", "/healthz", "10.0.0.7:8080", NULL), PROBLEM_NONE);
 	ck_assert_int_eq(ask("GET", "/", NULL, "Bearer alpha"), PROBLEM_NONE); /* HTTP/1.0: no browser */
+	context.local = true;
+	ck_assert_int_eq(ask("POST", "/v1/attention", "evil.example", "Bearer alpha"), PROBLEM_NONE);
 	tokens_free(context.tokens);
 }
 END_TEST
