@@ -78,7 +78,7 @@ static void fill_good(struct exchange *exchange, struct reply *reply, struct pag
 	if (job) {
 		reply->status = MHD_HTTP_OK;
 		reply->content_type = job->content_type;
-		reply->vary = "Accept";
+		reply->has_forms = true;
 		reply->body = job->reply;
 		reply->length = job->reply_length;
 		reply->release = release_job;

@@ -69,19 +69,23 @@ static bool add_cors(struct MHD_Response *response, const struct reply *reply)
 /* What a cache must know of the request to use the reply for another. */
 static bool add_vary(struct MHD_Response *response, const struct reply *reply)
 {
-	if (!reply->encodes && !reply->cors.varies)
-		return true;
-	return add(response, "Vary",
-	           !reply->cors.varies ? "Accept-Encoding"
-	           : !reply->encodes   ? "Origin"
-	                               : "Accept-Encoding, Origin");
+	const char *names[] = {reply->has_forms ? "Accept" : NULL, reply->encodes ? "Accept-Encoding" : NULL,
+	                       reply->cors.varies ? "Origin" : NULL};
+	char text[sizeof("Accept, Accept-Encoding, Origin")] = "";
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!names[i])
+			continue;
+		if (text[0] != '\0')
+			strcat(text, ", ");
+		strcat(text, names[i]);
+	}
+	return text[0] == '\0' || add(response, "Vary", text);
 }
 
 static bool add_headers(struct MHD_Response *response, const struct reply *reply)
 {
 	return add(response, "X-Request-Id", reply->request_id) &&
 	       (!reply->content_type || add(response, "Content-Type", reply->content_type)) &&
-	       (!reply->vary || add(response, "Vary", reply->vary)) &&
 	       (!reply->allow || add(response, "Allow", reply->allow)) &&
 	       (reply->coding == CODING_IDENTITY ||
 	        add(response, "Content-Encoding", coding_text(reply->coding))) &&

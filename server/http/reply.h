@@ -17,7 +17,6 @@
 struct reply {
 	unsigned status;
 	const char *content_type; /* NULL: no body */
-	const char *vary;         /* request headers that chose this form of the body, or NULL */
 	void *body;
 	size_t length;
 	void (*release)(
@@ -29,7 +28,8 @@ struct reply {
 	const char *allow; /* methods, or NULL */
 	struct cors cors;
 	enum coding coding;     /* of the body */
-	bool encodes;           /* another Accept-Encoding may get another body */
+	bool has_forms;         /* another Accept may get another body */
+	bool encodes;           /* another Accept-Encoding may */
 	bool asks_for_token;    /* WWW-Authenticate */
 	bool names_codings;     /* Accept-Encoding: what a body may have */
 	uint64_t retry_after_s; /* 0: none */

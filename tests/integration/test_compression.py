@@ -127,7 +127,7 @@ def test_a_reply_is_compressed_only_when_asked_for(daemon):
         reply = daemon.post("/v1/attention", body, {"Accept-Encoding": accept})
         assert reply.status == 200 and reply.headers.get("content-encoding") == wanted, (accept, reply)
         assert unpack(reply) == plain.body
-        assert reply.headers["vary"] == "Accept-Encoding" and "server-timing" in reply.headers
+        assert reply.headers["vary"].endswith("Accept-Encoding") and "server-timing" in reply.headers
         assert wanted is None or len(reply.body) < len(plain.body) * 0.7
 
 
