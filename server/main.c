@@ -1,12 +1,12 @@
 #include "attn.h"
 #include "cpus.h"
-#include "datadir.h"
 #include "healthcheck.h"
 #include "http/tokens.h"
 #include "observe/log.h"
 #include "options.h"
 #include "server.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -45,27 +45,24 @@ static int check_health(const char *listen)
 	return status;
 }
 
-/* Puts what the machine decides where the options leave it open. */
-static bool settle(struct options *options)
-{
-	char error[512];
-	if (options->workers == 0)
-		options->workers = cpus_allowed();
-	if (options->models == NULL)
-		options->models = datadir_models(NULL, error, sizeof error);
-	if (options->models == NULL)
-		fprintf(stderr, "attnd: %s\n", error);
-	return options->models != NULL;
-}
+/* Blocks of MMAP_BYTES or more go back to the system when they are freed, and so does free memory over
+ * TRIM_BYTES at the end of a heap. malloc would raise both limits as it sees large blocks freed, and keep
+ * what large bodies took. */
+#define MMAP_BYTES (1 << 20)
+#define TRIM_BYTES (4 << 20)
 
-static int serve(struct options *options)
+static int serve(struct options *options, int argc, char **argv)
 {
 	enum log_level level = LOG_INFO;
 	enum log_format format = LOG_KEY_VALUE;
 	log_level_parse(options->log_level, &level);
 	log_format_parse(options->log_format, &format);
 	log_setup(level, format);
-	return settle(options) ? server_run(options) : EXIT_FAILURE;
+	mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
+	mallopt(M_TRIM_THRESHOLD, TRIM_BYTES);
+	if (options->workers == 0)
+		options->workers = cpus_allowed();
+	return server_run(options, argc, argv);
 }
 
 int main(int argc, char **argv)
@@ -86,7 +83,7 @@ int main(int argc, char **argv)
 	else if (options.healthcheck)
 		status = check_health(options.listen);
 	else
-		status = serve(&options);
+		status = serve(&options, argc, argv);
 	options_clear(&options);
 	return status;
 }

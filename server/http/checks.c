@@ -182,10 +182,11 @@ bool check_reply_form(const struct request_headers *headers, enum body_form *for
 		best = found;
 		*form = each;
 	}
-	return best.quality > 0 || problem_set(problem, PROBLEM_NOT_ACCEPTABLE, "",
-	                                       "the reply is %s or %s, both of which Accept: %s rules out",
-	                                       body_form_media_type(BODY_JSON),
-	                                       body_form_media_type(BODY_SAFETENSORS), headers->accept.text[0]);
+	return best.quality > 0 ||
+	       problem_set(problem, PROBLEM_NOT_ACCEPTABLE, "",
+	                   "the reply is %s or %s, both of which Accept: %s rules out",
+	                   body_form_media_type(BODY_JSON), body_form_media_type(BODY_SAFETENSORS),
+	                   headers->accept.text[0]);
 }
 
 /* ---- the body's type */

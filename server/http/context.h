@@ -25,9 +25,10 @@ struct http_context {
 	uv_loop_t *loop;
 	const struct options *options;
 	struct budget *budget;
-	struct registry *registry;
+	struct registry *registry; /* another after a reload, between two turns of the loop */
 	struct pipeline *pipeline;
 	struct latency *latency;
+	int socket;                  /* passed by the service manager, to listen at; -1: none was */
 	struct metrics_gauges facts; /* version, kernels and BLAS; the gauges are filled in at a scrape */
 	struct tokens *tokens;       /* NULL: none is needed; may be changed between two turns of the loop */
 

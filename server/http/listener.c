@@ -181,10 +181,12 @@ static bool open_socket(struct listener *listener, attn_error *err)
 	struct http_context *context = listener->context;
 	const char *listen = context->options->listen;
 	context->local = unix_socket_is(listen);
-	listener->socket =
-	    context->local
-	        ? unix_socket_listen(&listener->file, listen, BACKLOG, err->message, sizeof(err->message))
-	        : address_listen(listen, BACKLOG, err->message, sizeof(err->message));
+	listener->socket = context->socket;
+	if (listener->socket < 0)
+		listener->socket = context->local
+		                       ? unix_socket_listen(&listener->file, listen, BACKLOG, err->message,
+		                                            sizeof(err->message))
+		                       : address_listen(listen, BACKLOG, err->message, sizeof(err->message));
 	if (listener->socket < 0) {
 		err->status = ATTN_FILE;
 		return false;

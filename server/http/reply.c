@@ -72,13 +72,11 @@ static bool add_vary(struct MHD_Response *response, const struct reply *reply)
 	const char *names[] = {reply->has_forms ? "Accept" : NULL, reply->encodes ? "Accept-Encoding" : NULL,
 	                       reply->cors.varies ? "Origin" : NULL};
 	char text[sizeof("Accept, Accept-Encoding, Origin")] = "";
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (!names[i])
-			continue;
-		if (text[0] != '\0')
-			strcat(text, ", ");
-		strcat(text, names[i]);
-	}
+	size_t length = 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i])
+			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",
+			                           length > 0 ? ", " : "", names[i]);
 	return text[0] == '\0' || add(response, "Vary", text);
 }
 

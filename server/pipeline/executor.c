@@ -7,6 +7,7 @@
 struct executor {
 	attn_executor face; /* first, so that self can be cast back */
 	struct queue *queue;
+	struct heartbeat *heartbeat;
 	struct job *const *jobs;
 	size_t count;
 	bool running;
@@ -32,21 +33,24 @@ static attn_status executor_parallel_for(attn_executor *self, size_t tiles, attn
 	executor->running = true;
 	if (shared)
 		queue_tiles_offer(executor->queue, &set);
-	while (tile_set_claim(&set, &tile))
+	while (tile_set_claim(&set, &tile)) {
 		tile_set_run(&set, tile, self->scratch);
+		heartbeat_tile(executor->heartbeat);
+	}
 	if (shared)
 		queue_tiles_withdraw(executor->queue, &set);
 	executor->running = false;
 	return (attn_status)atomic_load(&set.status);
 }
 
-struct executor *executor_new(struct queue *queue, attn_arena *scratch)
+struct executor *executor_new(struct queue *queue, attn_arena *scratch, struct heartbeat *heartbeat)
 {
 	struct executor *executor = calloc(1, sizeof(*executor));
 	if (executor == NULL)
 		return NULL;
 	executor->face = (attn_executor){.parallel_for = executor_parallel_for, .scratch = scratch};
 	executor->queue = queue;
+	executor->heartbeat = heartbeat;
 	if (uv_cond_init(&executor->left) != 0) {
 		free(executor);
 		return NULL;

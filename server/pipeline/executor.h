@@ -10,6 +10,7 @@
 #define ATTND_PIPELINE_EXECUTOR_H
 
 #include "attn.h"
+#include "pipeline/heartbeat.h"
 #include "pipeline/job.h"
 #include "pipeline/queue.h"
 
@@ -17,8 +18,8 @@
 
 struct executor;
 
-/* scratch is the worker's own and outlives the executor, as does the queue. NULL: no memory. */
-struct executor *executor_new(struct queue *queue, attn_arena *scratch);
+/* scratch and heartbeat are the worker's own and outlive the executor, as does the queue. NULL: no memory. */
+struct executor *executor_new(struct queue *queue, attn_arena *scratch, struct heartbeat *heartbeat);
 void executor_free(struct executor *executor);
 
 /* The executor for computing these jobs, who stay until the next call or its end. */

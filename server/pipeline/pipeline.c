@@ -152,6 +152,16 @@ struct pipeline_state pipeline_state_of(struct pipeline *pipeline)
 	};
 }
 
+size_t pipeline_workers(const struct pipeline *pipeline)
+{
+	return pipeline->config.workers;
+}
+
+void pipeline_beats(const struct pipeline *pipeline, uint64_t *beats)
+{
+	workers_beats(pipeline->workers, beats);
+}
+
 void pipeline_stop(struct pipeline *pipeline, void (*closed)(void *context), void *context)
 {
 	pipeline->stopping = true;

@@ -67,6 +67,10 @@ struct pipeline_state {
 };
 struct pipeline_state pipeline_state_of(struct pipeline *pipeline);
 
+size_t pipeline_workers(const struct pipeline *pipeline);
+/* The heartbeat (heartbeat.h) of each worker. */
+void pipeline_beats(const struct pipeline *pipeline, uint64_t *beats);
+
 /* Stops and joins the workers (each finishes its task) and returns every job still inside through `returned`,
  * cancelled; then closes its handles. `closed` is called from the loop when all is freed. */
 void pipeline_stop(struct pipeline *pipeline, void (*closed)(void *context), void *context);

@@ -3,6 +3,7 @@
 #include "observe/clock.h"
 #include "observe/metrics.h"
 #include "pipeline/executor.h"
+#include "pipeline/heartbeat.h"
 #include "pipeline/job_coding.h"
 #include "pipeline/operation.h"
 
@@ -17,6 +18,7 @@
 struct worker {
 	uv_thread_t thread;
 	const struct workers_config *config;
+	struct heartbeat heartbeat;
 	attn_arena *scratch;
 	struct executor *executor;
 	struct job **jobs; /* room for max_jobs, for its task */
@@ -137,7 +139,9 @@ static void worker_main(void *arg)
 	metrics_thread_start(); /* without a shard this worker only goes uncounted */
 	while (task.kind != TASK_STOP) {
 		queue_take(worker->config->queue, &task, clock_now());
+		heartbeat_task(&worker->heartbeat);
 		worker_run(worker, &task);
+		heartbeat_task(&worker->heartbeat);
 	}
 	metrics_thread_stop();
 }
@@ -156,7 +160,7 @@ static bool worker_start(struct worker *worker, const struct workers_config *con
 	worker->scratch = attn_arena_new(WORKER_SCRATCH_KEEP);
 	worker->jobs = calloc(config->max_jobs, sizeof(struct job *));
 	if (worker->scratch != NULL)
-		worker->executor = executor_new(config->queue, worker->scratch);
+		worker->executor = executor_new(config->queue, worker->scratch, &worker->heartbeat);
 	if (worker->executor == NULL || worker->jobs == NULL) {
 		err->status = ATTN_MEMORY;
 		snprintf(err->message, sizeof(err->message), "no memory for a worker");
@@ -193,6 +197,12 @@ struct workers *workers_new(const struct workers_config *config, attn_error *err
 		workers->started++;
 	}
 	return workers;
+}
+
+void workers_beats(const struct workers *workers, uint64_t *beats)
+{
+	for (size_t i = 0; i < workers->config.count; i++)
+		beats[i] = heartbeat_read(&workers->list[i].heartbeat);
 }
 
 void workers_stop(struct workers *workers)

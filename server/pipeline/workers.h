@@ -13,6 +13,7 @@
 #include "pipeline/queue.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct workers_config {
 	size_t count;
@@ -30,6 +31,8 @@ struct workers;
 
 /* Starts count threads, or none: NULL with err set. */
 struct workers *workers_new(const struct workers_config *config, attn_error *err);
+/* The heartbeat (heartbeat.h) of each: count of them. */
+void workers_beats(const struct workers *workers, uint64_t *beats);
 /* Stops the queue, waits for each worker to finish its task, and frees them. */
 void workers_stop(struct workers *workers);
 

@@ -26,6 +26,7 @@ struct helper {
 
 static struct queue *queue;
 static attn_arena *own;
+static struct heartbeat own_heart;
 static struct executor *executor;
 static struct helper helpers[HELPERS];
 
@@ -44,7 +45,7 @@ static void start(size_t count)
 {
 	queue = queue_new(&config);
 	own = attn_arena_new(1 << 20);
-	executor = executor_new(queue, own);
+	executor = executor_new(queue, own, &own_heart);
 	for (size_t i = 0; i < count; i++) {
 		helpers[i] = (struct helper){.queue = queue, .scratch = attn_arena_new(1 << 20)};
 		uv_thread_create(&helpers[i].thread, help, &helpers[i]);
@@ -239,6 +240,7 @@ struct owner {
 	uv_thread_t thread;
 	struct executor *executor;
 	attn_arena *scratch;
+	struct heartbeat heart;
 	int runs[TILES];
 };
 
@@ -256,7 +258,7 @@ START_TEST(calls_of_several_owners_do_not_mix)
 	start(HELPERS);
 	for (size_t i = 0; i < 2; i++) {
 		owners[i].scratch = attn_arena_new(1 << 20);
-		owners[i].executor = executor_new(queue, owners[i].scratch);
+		owners[i].executor = executor_new(queue, owners[i].scratch, &owners[i].heart);
 		uv_thread_create(&owners[i].thread, own_calls, &owners[i]);
 	}
 	for (size_t i = 0; i < 2; i++) {

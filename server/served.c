@@ -1,0 +1,65 @@
+#include "served.h"
+
+#include "datadir.h"
+#include "http/tokens.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* NULL with err set. */
+static struct registry *load_registry(const char *models, attn_error *err)
+{
+	struct registry *registry = NULL;
+	char *embedded = NULL;
+	if (models == NULL) {
+		embedded = datadir_models(NULL, err->message, sizeof(err->message));
+		models = embedded;
+		err->status = ATTN_FILE;
+	}
+	if (models != NULL && registry_load(models, &registry, err) != ATTN_OK)
+		registry = NULL;
+	free(embedded);
+	return registry;
+}
+
+struct served *served_load(const struct options *options, attn_error *err)
+{
+	struct served *served = calloc(1, sizeof(*served));
+	if (served == NULL) {
+		err->status = ATTN_MEMORY;
+		snprintf(err->message, sizeof(err->message), "the system refused memory for what is served");
+		return NULL;
+	}
+	log_level_parse(options->log_level, &served->log_level);
+	log_format_parse(options->log_format, &served->log_format);
+	served->registry = load_registry(options->models, err);
+	if (served->registry == NULL)
+		goto failed;
+	if (options->tokens_file != NULL && (served->tokens = tokens_load(options->tokens_file, err)) == NULL)
+		goto failed;
+	return served;
+failed:
+	served_free(served);
+	return NULL;
+}
+
+struct served *served_load_again(int argc, char **argv, char **envp, attn_error *err)
+{
+	struct options options;
+	if (options_read(&options, argc, argv, envp, err->message, sizeof(err->message)) != OPTIONS_OK) {
+		err->status = ATTN_CONFIG;
+		return NULL;
+	}
+	struct served *served = served_load(&options, err);
+	options_clear(&options);
+	return served;
+}
+
+void served_free(struct served *served)
+{
+	if (served == NULL)
+		return;
+	registry_free(served->registry);
+	tokens_free(served->tokens);
+	free(served);
+}
