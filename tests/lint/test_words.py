@@ -4,7 +4,7 @@ import re
 import c_text
 
 EVERYTHING = ("lib", "server", "tests", "clients", "config", "doc", "systemd")
-TEXTS = (".c", ".h", ".py", ".sh", ".md", ".yaml", ".service", ".conf", ".8", ".5")
+TEXTS = (".c", ".h", ".py", ".sh", ".md", ".yaml", ".service", ".conf", ".in", ".3", ".5", ".8")
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 UNSAFE = re.compile(r"\b(gets|strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|alloca|setlocale)\s*\(")
 SLEEPS = re.compile(r"\b(sleep|usleep|nanosleep|uv_sleep)\s*\(")
