@@ -22,7 +22,8 @@ RUN apt-get update -qq \
       libmicrohttpd12 libjansson4 libuv1 libopenblas0-pthread libinih1 libsystemd0 zlib1g \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin attnd
-COPY --from=build /out/usr /usr
+COPY --from=build /out/usr/bin /usr/bin
+COPY --from=build /out/usr/share/attnd /usr/share/attnd
 COPY --from=build /out/etc /etc
 USER attnd
 # OpenBLAS starts no threads of its own; attnd has workers.

@@ -32,6 +32,7 @@ ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden -ftree-vectorize -fno-math-err
 ALL_CPPFLAGS = -Ilib -Iserver -D_GNU_SOURCE -DATTND_VERSION='"$(VERSION)"' $(PKG_CFLAGS) $(BLAS_CFLAGS) $(CPPFLAGS)
 ALL_LDFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(if $(COVERAGE),--coverage) $(LDFLAGS)
 LIBS = $(PKG_LIBS) $(BLAS_LIBS) -lm -lpthread
+LIB_LIBS = $(shell pkg-config --libs jansson 2>/dev/null) $(BLAS_LIBS) -lm
 
 # ---- sources
 LIB_SRC := $(wildcard lib/*.c)
@@ -50,14 +51,19 @@ BENCHES := $(BENCH_SRC:%.c=$(BUILD)/%)
 FUZZERS := $(FUZZ_SRC:%.c=$(BUILD)/%)
 
 # ---- building
+SONAME := libattn.so.$(firstword $(subst ., ,$(VERSION)))
+SHARED := libattn.so.$(VERSION)
+
 .PHONY: all
-all: $(BUILD)/attnd ## build the daemon at build/attnd
+all: $(BUILD)/attnd $(BUILD)/$(SHARED) ## build the daemon at build/attnd, and libattn
 
 $(BUILD)/attnd: $(BUILD)/server/main.o $(BUILD)/libserver.a $(BUILD)/libattn.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/libattn.a: $(LIB_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/$(SHARED): $(LIB_OBJ)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,$(SONAME) $(if $(SANITIZE),,-Wl,-z,defs) -o $@ $^ $(LIB_LIBS)
 $(BUILD)/libserver.a: $(SERVER_OBJ)
 	rm -f $@ && $(AR) rcs $@ $^
 
@@ -169,32 +175,56 @@ coverage: export COVERAGE := 1
 format: ## clang-format every C file in place
 	clang-format -i $(shell find lib server tests clients -name '*.[ch]')
 
-# ---- installing
+# ---- installing: each folder may be set; DESTDIR goes before all of them
 INSTALL ?= install
-.PHONY: install uninstall
-bindir = $(PREFIX)/bin
-sysconfdir = $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
-unitdir = $(PREFIX)/lib/systemd/system
-modeldir = $(PREFIX)/share/attnd/models
-docdir = $(PREFIX)/share/doc/attnd
-mandir = $(PREFIX)/share/man
-DOCS := README.md CHANGELOG.md LICENSE $(wildcard doc/*.md doc/*.yaml)
+bindir ?= $(PREFIX)/bin
+includedir ?= $(PREFIX)/include
+libdir ?= $(PREFIX)/lib
+pkgconfigdir ?= $(libdir)/pkgconfig
+datadir ?= $(PREFIX)/share
+# The daemon looks for its models at ../share/attnd/models, seen from its own folder.
+modeldir ?= $(datadir)/attnd/models
+completiondir ?= $(datadir)/bash-completion/completions
+docdir ?= $(datadir)/doc/attnd
+mandir ?= $(datadir)/man
+sysconfdir ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
+unitdir ?= $(PREFIX)/lib/systemd/system
+
 MODEL_FILES := $(patsubst config/models/%,%,$(wildcard config/models/*/config.json config/models/*/*.safetensors))
+DOCS := README.md CHANGELOG.md LICENSE $(wildcard doc/*.md doc/*.yaml)
+PAGES := $(wildcard doc/*.[1-9])
+UNITS := $(wildcard systemd/attnd.*)
+# Rows from=to: files copied as they are, and texts that learn the folders on the way.
+COPIES = lib/attn.h=$(includedir)/attn.h $(BUILD)/libattn.a=$(libdir)/libattn.a $(BUILD)/$(SHARED)=$(libdir)/$(SHARED) \
+	config/bash-completion/attnd=$(completiondir)/attnd $(foreach f,$(MODEL_FILES),config/models/$f=$(modeldir)/$f) \
+	$(foreach f,$(DOCS),$f=$(docdir)/$(notdir $f))
+TEXTS = lib/attn.pc.in=$(pkgconfigdir)/attn.pc $(foreach f,$(UNITS),$f=$(unitdir)/$(notdir $f)) \
+	$(foreach f,$(PAGES),$f=$(mandir)/man$(subst .,,$(suffix $f))/$(notdir $f))
+LINKS = $(libdir)/$(SONAME) $(libdir)/libattn.so
+INSTALLED = $(bindir)/attnd $(LINKS) $(foreach row,$(COPIES) $(TEXTS),$(lastword $(subst =, ,$(row))))
+OWN_FOLDERS = $(sort $(dir $(MODEL_FILES:%=$(modeldir)/%))) $(modeldir) $(datadir)/attnd $(docdir) $(sysconfdir)/attnd
+CONFIGURATION = "$(DESTDIR)$(sysconfdir)/attnd/attnd.conf"
+# The texts name folders as @bindir@ or, where a reader may see them as they are, as on a system where PREFIX is
+# /usr. In attn.pc folders below PREFIX are told by it, so that the whole tree can be moved.
+FILL = sed -e 's|/etc/attnd\>|@sysconfdir@/attnd|g; s|/usr/share/attnd/models|@modeldir@|g' \
+	-e 's|@version@|$(VERSION)|g; s|@blas_libs@|$(BLAS_LIBS)|g; s|@prefix@|$(PREFIX)|g; s|@bindir@|$(bindir)|g' \
+	-e 's|@sysconfdir@|$(sysconfdir)|g; s|@modeldir@|$(modeldir)|g' \
+	-e 's|@libdir@|$(libdir:$(PREFIX)/%=$${prefix}/%)|g; s|@includedir@|$(includedir:$(PREFIX)/%=$${prefix}/%)|g'
+
+.PHONY: install uninstall
 install: all ## install under DESTDIR and PREFIX; an attnd.conf that is there already stays
-	$(INSTALL) -D -m 755 $(BUILD)/attnd $(DESTDIR)$(bindir)/attnd
-	set -e; for file in $(MODEL_FILES); do $(INSTALL) -D -m 644 config/models/$$file $(DESTDIR)$(modeldir)/$$file; done
-	test -e $(DESTDIR)$(sysconfdir)/attnd/attnd.conf || \
-		$(INSTALL) -D -m 644 config/attnd.conf $(DESTDIR)$(sysconfdir)/attnd/attnd.conf
-	$(INSTALL) -d $(DESTDIR)$(unitdir)
-	sed 's|@bindir@|$(bindir)|; s|@sysconfdir@|$(sysconfdir)|' systemd/attnd.service >$(DESTDIR)$(unitdir)/attnd.service
-	chmod 644 $(DESTDIR)$(unitdir)/attnd.service
-	$(INSTALL) -D -m 644 -t $(DESTDIR)$(docdir) $(DOCS)
-	$(INSTALL) -D -m 644 -t $(DESTDIR)$(mandir)/man8 doc/attnd.8
-	$(INSTALL) -D -m 644 -t $(DESTDIR)$(mandir)/man5 doc/attnd.conf.5
-uninstall: ## remove what install put there, attnd.conf apart
-	rm -f $(DESTDIR)$(bindir)/attnd $(DESTDIR)$(unitdir)/attnd.service
-	rm -f $(DESTDIR)$(mandir)/man8/attnd.8 $(DESTDIR)$(mandir)/man5/attnd.conf.5
-	rm -rf $(DESTDIR)$(docdir) $(DESTDIR)$(PREFIX)/share/attnd
+	$(INSTALL) -D -m 755 $(BUILD)/attnd "$(DESTDIR)$(bindir)/attnd"
+	@set -e; for row in $(COPIES); do $(INSTALL) -D -m 644 "$${row%%=*}" "$(DESTDIR)$${row#*=}"; done
+	@set -e; for row in $(TEXTS); do $(FILL) "$${row%%=*}" | $(INSTALL) -D -m 644 /dev/stdin "$(DESTDIR)$${row#*=}"; done
+	@set -e; for link in $(LINKS); do ln -sf $(SHARED) "$(DESTDIR)$$link"; done
+	@if test -e $(CONFIGURATION); then echo "kept as it is: "$(CONFIGURATION); \
+		else $(FILL) config/attnd.conf | $(INSTALL) -D -m 644 /dev/stdin $(CONFIGURATION); fi
+	@test -n "$(DESTDIR)" || echo "ldconfig (as root) tells the dynamic linker of $(libdir)/$(SONAME)"
+uninstall: ## remove what install put there; an attnd.conf that was edited stays
+	rm -f $(foreach file,$(INSTALLED),"$(DESTDIR)$(file)")
+	@if $(FILL) config/attnd.conf | cmp -s - $(CONFIGURATION); then rm -f $(CONFIGURATION); fi
+	@if test -e $(CONFIGURATION); then echo "kept, since it was edited: "$(CONFIGURATION); fi
+	@for folder in $(OWN_FOLDERS); do test ! -d "$(DESTDIR)$$folder" || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$folder"; done
 
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

@@ -20,6 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What is declared here is what the shared library exports; it is compiled with hidden symbols. */
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -374,5 +379,9 @@ const attn_layer *attn_model_layer(const attn_model *model, size_t layer, attn_l
 
 #ifdef __cplusplus
 }
+#endif
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
 #endif
 #endif
