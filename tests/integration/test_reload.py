@@ -224,3 +224,22 @@ def test_health_answers_while_models_load(served):
     served.daemon.wait_log("event=reloading")
     while served.count("reloaded") == 0:
         assert served.daemon.get("/healthz").status == 200
+
+
+def test_tokens_are_read_again(start, tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("first\n")
+    served = Served(start, tmp_path, "--tokens-file", tokens)
+    served.add("one")
+
+    def asks(token):
+        return served.daemon.request("GET", "/v1/models", headers={"Authorization": f"Bearer {token}"}).status
+
+    assert (asks("first"), asks("second")) == (200, 401)
+    tokens.write_text("second\n")
+    served.reload()
+    assert (asks("first"), asks("second")) == (401, 200)
+    tokens.write_text("")
+    served.hang_up()
+    served.daemon.wait_log("event=reload-failed")
+    assert (asks("first"), asks("second")) == (401, 200)
