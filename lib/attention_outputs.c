@@ -106,17 +106,10 @@ static void write_statistic(const struct attn_panel *panel, size_t r, float *out
 		out[panel->head * panel->call->shape->queries + panel->first + r] = (float)value;
 }
 
-static bool wants_statistics(const attn_sequence *sequence)
-{
-	return sequence->entropy != NULL || sequence->logsumexp != NULL || sequence->maximum != NULL;
-}
-
 bool attn_outputs_row_has_nan(const struct attn_panel *panel, size_t r)
 {
 	const float *row = panel->scores + r * panel->call->plan.stride;
 	bool found = false;
-	if (!wants_statistics(panel->sequence))
-		return false;
 	for (size_t key = panel->spans[r].lo; key < panel->spans[r].hi; key++)
 		found = found || isnan(row[key - panel->lo]);
 	return found;
@@ -139,8 +132,6 @@ void attn_outputs_statistics(const struct attn_panel *panel, size_t r, const str
 {
 	const attn_sequence *sequence = panel->sequence;
 	const double max = (double)totals->max, shift = (double)totals->shift;
-	if (!wants_statistics(sequence))
-		return;
 	/* Infinity less infinity is NaN too: then only a look at the scores could tell. */
 	const bool has_nan = isinf(shift) ? totals->has_nan : isnan(totals->sum);
 	write_statistic(panel, r, sequence->maximum, has_nan ? NAN : max);

@@ -22,7 +22,11 @@ struct attn_row_totals {
 void attn_outputs_scores(const struct attn_panel *panel);
 /* Masked scores, once every row is adjusted. */
 void attn_outputs_masked(const struct attn_panel *panel);
-/* Whether a score of the row's span is NaN; false at once where no statistic is asked for. */
+static inline bool attn_outputs_has_statistics(const attn_sequence *sequence)
+{
+	return sequence->entropy != NULL || sequence->logsumexp != NULL || sequence->maximum != NULL;
+}
+/* Whether a score of the row's span is NaN. */
 bool attn_outputs_row_has_nan(const struct attn_panel *panel, size_t r);
 /* Statistics of row r, which holds exponentials; and of a row with no allowed key. */
 void attn_outputs_statistics(const struct attn_panel *panel, size_t r, const struct attn_row_totals *totals);

@@ -210,10 +210,12 @@ void attn_panel_softmax(struct attn_panel *panel, size_t r)
 		totals.shift = logit > totals.max ? logit : totals.max;
 		sink = exp((double)(logit - totals.shift));
 	}
-	totals.has_nan = isinf(totals.shift) && attn_outputs_row_has_nan(panel, r);
+	const bool statistics = attn_outputs_has_statistics(panel->sequence);
+	totals.has_nan = statistics && isinf(totals.shift) && attn_outputs_row_has_nan(panel, r);
 	totals.sum = call->kernels->row_exp(row + lanes.lo, count, totals.shift) + sink;
 	attn_fill(row, 0, lanes.lo, 0);
 	attn_fill(row, lanes.hi, panel->hi - panel->lo, 0);
 	panel->inverse[r] = (float)(1.0 / totals.sum);
-	attn_outputs_statistics(panel, r, &totals);
+	if (statistics)
+		attn_outputs_statistics(panel, r, &totals);
 }

@@ -4,13 +4,15 @@
 #include <string.h>
 #include <strings.h>
 
-/* The q of the parameters [text, end). */
+/* The q of the parameters [text, end), at most 1: 1 when absent; what is not a number counts as 0. */
 static double quality_of(const char *text, const char *end)
 {
 	while (text < end) {
 		text += 1 + strspn(text + 1, " \t");
-		if (strncasecmp(text, "q=", 2) == 0)
-			return strtod(text + 2, NULL);
+		if (strncasecmp(text, "q=", 2) == 0) {
+			double quality = strtod(text + 2, NULL);
+			return quality > 1 ? 1 : quality > 0 ? quality : 0;
+		}
 		while (text < end && *text != ';')
 			text++;
 	}

@@ -120,7 +120,7 @@ def test_bombs_do_not_hold_up_the_loop(start):
 def test_a_reply_is_compressed_only_when_asked_for(daemon):
     body = body_of(60, 8)
     plain = daemon.post("/v1/attention", body)
-    assert "content-encoding" not in plain.headers and plain.headers["vary"] == "Accept-Encoding"
+    assert "content-encoding" not in plain.headers and plain.headers["vary"].endswith("Accept-Encoding")
     for accept, wanted in (("gzip", "gzip"), ("deflate", "deflate"), ("gzip, deflate, br", "gzip"),
                            ("gzip;q=0.1, deflate;q=0.9", "deflate"), ("*;q=0.5", "gzip"), ("identity", None),
                            ("gzip;q=0", None), ("br", None), ("identity, gzip;q=0.5", None)):

@@ -240,7 +240,6 @@ END_TEST
 
 SUITE_MAIN("checks", accept_without_a_word_against_json_lets_it_through, accept_that_rules_json_out_is_406,
            accept_lines_count_together, accept_picks_the_form_it_likes_best, a_body_may_be_safetensors,
-           a_body_that_says_no_form_is_415_with_a_hint,
-           where_a_body_ends_must_be_beyond_doubt, http_1_1_needs_exactly_one_host,
-           a_deadline_may_only_be_shorter_than_the_configured_one,
+           a_body_that_says_no_form_is_415_with_a_hint, where_a_body_ends_must_be_beyond_doubt,
+           http_1_1_needs_exactly_one_host, a_deadline_may_only_be_shorter_than_the_configured_one,
            a_request_id_is_1_to_128_visible_characters, a_body_is_known_by_its_headers)

@@ -55,6 +55,18 @@ START_TEST(only_the_whole_token_matches)
 }
 END_TEST
 
+START_TEST(a_token_that_differs_in_one_bit_does_not_match)
+{
+	struct tokens *tokens = load("alpha\n");
+	for (size_t bit = 0; bit < 8 * strlen("alpha"); bit++) {
+		char text[] = "alpha";
+		text[bit / 8] = (char)(text[bit / 8] ^ 1 << bit % 8);
+		ck_assert_msg(!tokens_match(tokens, text), "bit %zu", bit);
+	}
+	tokens_free(tokens);
+}
+END_TEST
+
 START_TEST(a_token_of_the_greatest_length_matches_and_a_longer_one_does_not)
 {
 	char text[TOKEN_MAX + 3];
@@ -113,6 +125,7 @@ START_TEST(no_message_tells_a_token)
 END_TEST
 
 SUITE_MAIN("tokens", a_token_a_line_and_comments_do_not_count, only_the_whole_token_matches,
+           a_token_that_differs_in_one_bit_does_not_match,
            a_token_of_the_greatest_length_matches_and_a_longer_one_does_not,
            every_one_of_the_most_tokens_matches, a_file_that_opens_to_nobody_or_anybody_is_refused,
            no_message_tells_a_token)
