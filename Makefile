@@ -149,12 +149,16 @@ check-container: ## build the Dockerfile with buildah and ask the image a questi
 check-floats: $(BUILD)/tests/bench/exhaustive_floats ## print and read back every float32 (minutes)
 	$<
 
-.PHONY: bench benches
+.PHONY: bench benches soak
 bench: ## figures and ratios of this machine, as one table
 	@./bootstrap.sh demo
 	@$(MAKE) --no-print-directory all benches
 	@$(PYTHON) tests/bench/run.py --build $(BUILD)
 benches: $(BENCHES) $(BUILD)/tests/bench/load
+
+SOAK_MINUTES ?= 10
+soak: all ## mixed traffic, kills, garbage and overload for SOAK_MINUTES; ends with figures of what is left
+	$(PYTHON) tests/soak/soak.py --daemon $(BUILD)/attnd --minutes $(SOAK_MINUTES)
 
 FUZZ_SECONDS ?= 60
 fuzz: ## clang's fuzzer on each driver, FUZZ_SECONDS each

@@ -6,33 +6,70 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #define US_PER_MS 1000
 #define NS_PER_US 1000
+#define PATIENCE_S 1 /* for a manager whose queue is full; a ping is not worth waiting */
+#define TEXT_MAX_BYTES 1024
+
+/* A socket to the manager, and its address; -1 when there is none. */
+static int open_manager(struct sockaddr_un *address, socklen_t *length)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (path == NULL || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof address->sun_path)
+		return -1;
+	memcpy(address->sun_path, path, strlen(path));
+	if (path[0] == '@')
+		address->sun_path[0] = '\0'; /* it has no file */
+	*length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+	return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+static void tell(const char *text, int flags)
+{
+	struct sockaddr_un address;
+	socklen_t length;
+	int fd = open_manager(&address, &length);
+	if (fd < 0)
+		return;
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+	(void)sendto(fd, text, strlen(text), flags | MSG_NOSIGNAL, (struct sockaddr *)&address, length);
+	close(fd);
+}
 
 void notify_ready(const char *status)
 {
-	(void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+	char text[TEXT_MAX_BYTES];
+	snprintf(text, sizeof text, "READY=1\nSTATUS=%s", status);
+	tell(text, 0);
 }
 
 void notify_reloading(void)
 {
-	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=reloading",
-	                 clock_now() / NS_PER_US);
+	char text[TEXT_MAX_BYTES];
+	snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=reloading",
+	         clock_now() / NS_PER_US);
+	tell(text, 0);
 }
 
 void notify_stopping(void)
 {
-	(void)sd_notify(0, "STOPPING=1\nSTATUS=draining");
+	tell("STOPPING=1\nSTATUS=draining", 0);
 }
 
 void notify_alive(void)
 {
-	(void)sd_notify(0, "WATCHDOG=1");
+	tell("WATCHDOG=1", MSG_DONTWAIT);
 }
 
 uint64_t notify_watchdog_ms(void)

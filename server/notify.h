@@ -3,8 +3,9 @@
  *
  * The protocols of sd_notify(3), sd_watchdog_enabled(3) and sd_listen_fds(3): datagrams to the socket that
  * NOTIFY_SOCKET names, and variables of the environment. Without those (no service manager, or a unit that is
- * not Type=notify) every call does nothing. For the loop thread; failures to tell are ignored, since a
- * manager that does not hear us deals with that by its own timeouts.
+ * not Type=notify) every call does nothing. For the loop thread: a manager that does not read is given a
+ * second, not more (sd_notify itself would wait for ever). Failures to tell are ignored, since a manager that
+ * does not hear us deals with that by its own timeouts.
  */
 #ifndef ATTND_NOTIFY_H
 #define ATTND_NOTIFY_H

@@ -6,6 +6,7 @@
 #include "pipeline/operation.h"
 #include "suite.h"
 
+#include <sched.h>
 #include <string.h>
 #include <uv.h>
 
@@ -492,6 +493,47 @@ START_TEST(cuts_at_any_moment_lose_no_job_and_return_none_twice)
 }
 END_TEST
 
+static uint64_t beats(void)
+{
+	uint64_t now;
+	pipeline_beats(house.pipeline, &now);
+	return now;
+}
+
+START_TEST(a_worker_that_stays_in_one_task_beats_no_more_until_it_goes_on)
+{
+	house_open(&house, 1, JOBS);
+	ck_assert_uint_eq(pipeline_workers(house.pipeline), 1);
+	house_submit(&house, "Ac");
+	gate_await('c', 1);
+	uint64_t stuck = beats();
+	ck_assert_uint_eq(stuck % 2, 1); /* it has a task */
+	house_submit(&house, "B");
+	ck_assert_uint_eq(beats(), stuck);
+	gate_open('c');
+	house_await(&house, 2);
+	while (beats() % 2 != 0) /* the last task ends just after its job has come back */
+		sched_yield();
+	ck_assert_uint_gt(beats(), stuck);
+	house_stop(&house);
+}
+END_TEST
+
+START_TEST(a_long_call_beats_with_its_tiles)
+{
+	house_open(&house, 1, JOBS);
+	house_submit(&house, "A~");
+	gate_await('~', 1);
+	uint64_t before = beats();
+	while (beats() < before + 10)
+		sched_yield();
+	ck_assert_uint_eq(beats() % 2, 1);
+	pipeline_cut(house.pipeline, house.jobs[0]);
+	house_await(&house, 1);
+	house_stop(&house);
+}
+END_TEST
+
 SUITE_MAIN("pipeline", a_job_cut_after_it_was_computed_comes_back_once,
            every_job_comes_back_once_with_its_own_reply,
            sixty_four_jobs_alternating_while_the_worker_is_busy_make_two_calls,
@@ -502,4 +544,5 @@ SUITE_MAIN("pipeline", a_job_cut_after_it_was_computed_comes_back_once,
            an_earlier_deadline_of_a_body_is_told_once_before_the_job_returns,
            a_deadline_is_told_while_the_job_still_runs, a_long_call_ends_early_when_its_job_is_cut,
            stopping_returns_every_job_wherever_it_is, nothing_is_let_in_after_a_stop,
+           a_worker_that_stays_in_one_task_beats_no_more_until_it_goes_on, a_long_call_beats_with_its_tiles,
            cuts_at_any_moment_lose_no_job_and_return_none_twice)
