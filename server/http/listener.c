@@ -180,10 +180,9 @@ static bool open_socket(struct listener *listener, attn_error *err)
 {
 	struct http_context *context = listener->context;
 	const char *listen = context->options->listen;
-	context->local = unix_socket_is(listen);
 	listener->socket = context->socket;
 	if (listener->socket < 0)
-		listener->socket = context->local
+		listener->socket = unix_socket_is(listen)
 		                       ? unix_socket_listen(&listener->file, listen, BACKLOG, err->message,
 		                                            sizeof(err->message))
 		                       : address_listen(listen, BACKLOG, err->message, sizeof(err->message));
@@ -192,6 +191,7 @@ static bool open_socket(struct listener *listener, attn_error *err)
 		return false;
 	}
 	address_of_socket(listener->socket, listener->address);
+	context->local = unix_socket_is(listener->address);
 	return true;
 }
 
