@@ -3,7 +3,11 @@
 #include "kernels.h"
 #include "rounding.h"
 
+/* A panel stays in L2, unless that leaves it too few rows: the product packs all keys and all values anew for
+ * each panel, which 64 rows are enough to hide. What those rows may cost at most: about 5 ms. */
 #define PANEL_FLOATS ((size_t)256 * 1024 / sizeof(float))
+#define PANEL_ROWS 64
+#define PANEL_FLOPS ((size_t)250 * 1000 * 1000)
 
 struct attn_plan attn_plan_make(const attn_shape *shape)
 {
@@ -12,6 +16,9 @@ struct attn_plan attn_plan_make(const attn_shape *shape)
 		stride += ATTN_LANES; /* rows a power of two apart would share cache sets */
 	size_t flops = 2 * (shape->keys + 1) * (shape->head_width + shape->value_width + 8);
 	size_t rows = attn_smaller(PANEL_FLOATS / stride, ATTN_TILE_FLOPS / flops);
+	size_t least = attn_smaller(PANEL_ROWS, PANEL_FLOPS / flops);
+	if (rows < least)
+		rows = least;
 	if (rows == 0)
 		rows = 1;
 	size_t panels = attn_divide_up(shape->queries, rows);
