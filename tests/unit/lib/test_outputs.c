@@ -314,6 +314,28 @@ static void selections_out_of_range_are_refused(attn_kernels *kernels)
 }
 ON_EACH_SET(selections_out_of_range_are_refused)
 
+/* ---- scratch */
+
+static void scratch_keeps_its_bound_where_values_are_not_finite(attn_kernels *kernels)
+{
+	enum { KEYS = 3000 };
+	int64_t index[1];
+	const attn_selection selection = {.top_k = 1};
+	struct small small = small_make(1, 1, 1, KEYS, 1, 1);
+	small.value[KEYS - 1] = NAN;
+	small.options.selection = &selection;
+	small_point(&small);
+	small.sequence.top_indices = index;
+	attn_arena *scratch = attn_arena_new(0);
+	attn_executor executor = attn_executor_serial(scratch);
+	ck_assert_int_eq(attn_attend(kernels, &executor, &small.shape, &small.options, &small.sequence, 1),
+	                 ATTN_OK);
+	ck_assert(isnan(small.context[0]));
+	ck_assert_uint_le(attn_arena_peak(scratch), attn_attend_tile_bytes(&small.shape));
+	attn_arena_free(scratch);
+}
+ON_EACH_SET(scratch_keeps_its_bound_where_values_are_not_finite)
+
 /* ---- rule 8 */
 
 /* Asks for one output alone. */
@@ -385,4 +407,5 @@ SUITE_MAIN("outputs", EACH_SET(scores_and_capped_show_excluded_keys_and_masked_d
            EACH_SET(rule_11_nan_shows_in_every_statistic), EACH_SET(infinite_scores_keep_their_maximum),
            EACH_SET(a_selection_shows_rows_in_its_order_and_as_often_as_it_says),
            EACH_SET(mean_and_statistics_are_not_narrowed), EACH_SET(selections_out_of_range_are_refused),
+           EACH_SET(scratch_keeps_its_bound_where_values_are_not_finite),
            EACH_SET(rule_8_no_output_changes_a_bit_of_the_context))

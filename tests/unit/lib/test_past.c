@@ -199,6 +199,41 @@ static void present_is_written_where_there_are_no_queries(attn_kernels *kernels)
 }
 ON_EACH_SET(present_is_written_where_there_are_no_queries)
 
+/* Two sequences of one new token each: the scratch of projections is bounded by new rows. */
+static void a_layer_projects_new_keys_only(attn_kernels *kernels)
+{
+	enum { PAST = 500, COUNT = 2 };
+	static const float HALF[] = {.5f, 0, 0, .5f};
+	const attn_linear half = {.weight = HALF, .in = 2, .out = 2, .stride = 2};
+	const attn_layer layer = {half, half, half, half, 1, 1, 2, 2};
+	const attn_options options = attn_options_default(2);
+	static float past[PAST * 2], key[COUNT][(PAST + 1) * 2];
+	attn_arena *scratch = attn_arena_new(0);
+	attn_executor executor = attn_executor_serial(scratch);
+	attn_layer_sequence sequences[COUNT];
+	float *x = malloc(COUNT * 2 * sizeof(float)), output[COUNT][2]; /* no byte beyond it may be read */
+	ck_assert_ptr_nonnull(x);
+	for (size_t s = 0; s < COUNT; s++) {
+		x[2 * s] = x[2 * s + 1] = (float)(s + 1);
+		sequences[s] = (attn_layer_sequence){
+		    x + 2 * s, x + 2 * s, x + 2 * s, output[s], {.key_length = PAST + 1}};
+		sequences[s].attend.past_key = sequences[s].attend.past_value = (attn_heads){past, 0, 2};
+		sequences[s].attend.used_key = key[s];
+	}
+	ck_assert_int_eq(
+	    attn_layer_run(kernels, &executor, &layer, 1, PAST + 1, PAST, &options, sequences, COUNT),
+	    ATTN_OK);
+	ck_assert_uint_le(attn_arena_peak(scratch),
+	                  attn_layer_scratch_bytes(&layer, 1, PAST + 1, PAST, &options, COUNT));
+	for (size_t s = 0; s < COUNT; s++) {
+		ck_assert_float_eq(key[s][2 * PAST - 1], 0);
+		ck_assert_float_eq(key[s][2 * PAST], .5f * (float)(s + 1));
+	}
+	free(x);
+	attn_arena_free(scratch);
+}
+ON_EACH_SET(a_layer_projects_new_keys_only)
+
 static void a_past_that_does_not_fit_is_refused(attn_kernels *kernels)
 {
 	struct small small = small_cached(2, LENGTH + 1);
@@ -218,5 +253,5 @@ SUITE_MAIN("past", EACH_SET(past_and_new_keys_are_as_one), EACH_SET(rule_4_causa
            EACH_SET(one_token_at_a_time_gives_what_all_at_once_give),
            EACH_SET(rule_8_keeping_present_changes_no_bit),
            EACH_SET(rule_2_excluded_past_keys_have_no_influence),
-           EACH_SET(present_is_written_where_there_are_no_queries),
+           EACH_SET(present_is_written_where_there_are_no_queries), EACH_SET(a_layer_projects_new_keys_only),
            EACH_SET(a_past_that_does_not_fit_is_refused))
