@@ -178,18 +178,31 @@ static int take_key(void *user, const char *section, const char *key, const char
 	return taken;
 }
 
-/* inih's reader: fgets that counts lines, refuses those that do not fit and sections without keys. */
+/* fgets that counts lines and refuses those that do not fit or hold a byte of value 0, behind which their
+ * rest would not be seen. NULL at the end of the file or when it is refused. */
+static char *get_line(struct file_reading *file, char *line, int size)
+{
+	int length = 0, byte = 0;
+	while (byte != '\n' && length < size - 1 && (byte = fgetc(file->file)) > '\0')
+		line[length++] = (char)byte;
+	line[length] = '\0';
+	if (length == 0 && byte == EOF)
+		return NULL;
+	file->line++;
+	if (byte == '\0')
+		fail(file->reading, "%s:%u: a byte of value 0", file->path, file->line);
+	else if (byte != '\n' && byte != EOF)
+		fail(file->reading, "%s:%u: the line is longer than %d bytes", file->path, file->line,
+		     size - 2);
+	return file->reading->failed ? NULL : line;
+}
+
+/* inih's reader: lines, but no sections. */
 static char *read_line(char *line, int size, void *stream)
 {
 	struct file_reading *file = stream;
-	if (file->reading->failed || fgets(line, size, file->file) == NULL)
+	if (file->reading->failed || get_line(file, line, size) == NULL)
 		return NULL;
-	file->line++;
-	if (strchr(line, '\n') == NULL && !feof(file->file)) {
-		fail(file->reading, "%s:%u: the line is longer than %d bytes", file->path, file->line,
-		     size - 2);
-		return NULL;
-	}
 	if (line[strspn(line, " \t")] == '[') {
 		fail(file->reading, "%s:%u: a section; keys stand without", file->path, file->line);
 		return NULL;

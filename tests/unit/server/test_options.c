@@ -289,6 +289,22 @@ START_TEST(a_line_that_is_too_long_is_refused)
 }
 END_TEST
 
+START_TEST(a_byte_of_value_0_is_refused_wherever_it_stands)
+{
+	static const char *const texts[] = {"workers = 1\n# \1 2\n", "workers = 1\nmodels = a\1b"};
+	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+		char *path = write_file(texts[i]);
+		FILE *file = fopen(path, "r+");
+		ck_assert_int_eq(fseek(file, (long)strcspn(texts[i], "\1"), SEEK_SET), 0);
+		ck_assert_int_eq(fputc('\0', file), 0);
+		fclose(file);
+		struct options options;
+		expect_refused(read_flags(&options, "--config", path), ":2: ", "a byte of value 0");
+		unlink(path);
+	}
+}
+END_TEST
+
 START_TEST(a_directory_is_no_file_of_settings)
 {
 	struct options options;
@@ -483,8 +499,9 @@ SUITE_MAIN("options", defaults_are_those_of_the_manual,
            an_unknown_flag_is_refused_with_the_nearest,
            a_bad_variable_is_refused_by_its_name_even_where_a_flag_wins,
            variables_that_are_no_setting_are_left_alone, a_bad_line_of_the_file_is_refused_with_its_number,
-           a_line_that_is_too_long_is_refused, a_directory_is_no_file_of_settings,
-           comments_and_space_do_not_count, help_and_version_are_given_whatever_the_environment_holds,
+           a_line_that_is_too_long_is_refused, a_byte_of_value_0_is_refused_wherever_it_stands,
+           a_directory_is_no_file_of_settings, comments_and_space_do_not_count,
+           help_and_version_are_given_whatever_the_environment_holds,
            the_sample_file_has_each_setting_with_its_default_and_unit_and_no_other,
            the_sample_file_is_accepted_and_changes_nothing_without_its_comment_signs,
            help_lists_every_flag_that_is_taken)
