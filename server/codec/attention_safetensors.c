@@ -15,6 +15,8 @@
 
 #define PROJECTIONS "projections"
 #define SINK "sink"
+/* A key of __metadata__ that libraries write to say whose tensors these are ("pt", "np"). */
+#define LIBRARY "format"
 
 /* A body on its way into the request and the envelope. */
 struct unpacking {
@@ -270,8 +272,10 @@ static attn_safetensors *open_file(const char *body, size_t length, struct probl
 static void unpack(struct unpacking *unpacking, const struct attention_limits *limits)
 {
 	const attn_safetensors *file = unpacking->file;
-	for (const char *name = NULL; (name = attn_safetensors_metadata_next(file, name)) != NULL;)
-		take_field(unpacking, name, attn_safetensors_metadata(file, name));
+	for (const char *name = NULL; (name = attn_safetensors_metadata_next(file, name)) != NULL;) {
+		if (strcmp(name, LIBRARY) != 0)
+			take_field(unpacking, name, attn_safetensors_metadata(file, name));
+	}
 	for (size_t i = 0; i < attn_safetensors_count(file); i++)
 		take_tensor(unpacking, attn_safetensors_at(file, i));
 	attention_tensors_note_lengths(unpacking->request,

@@ -3,8 +3,8 @@
  *
  * Its tensors have the names of the fields, dots between (`projections.query`), and go to the places of a
  * JSON body's; what is not a tensor stands in __metadata__ as JSON text by the name of its field, where a
- * bare word is a string. What both bodies say the same is read from the same envelope by the same code. One
- * thread at a time.
+ * bare word is a string; its key `format`, which the libraries write, says nothing. What both bodies say the
+ * same is read from the same envelope by the same code. One thread at a time.
  */
 #ifndef ATTND_CODEC_ATTENTION_SAFETENSORS_H
 #define ATTND_CODEC_ATTENTION_SAFETENSORS_H

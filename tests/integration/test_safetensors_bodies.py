@@ -176,6 +176,12 @@ def test_masks_broadcast_in_every_rank(daemon):
         equal(ask(daemon, query=x, mask=mask), ask(daemon, query=x, mask=whole))
 
 
+def test_the_format_that_libraries_note_in_metadata_is_ignored(daemon):
+    for library in ("pt", "np"):
+        reply = send(daemon, pack({"query": draw(1, 3, 2)}, {"format": library, "weights": "false"}))
+        assert reply.status == 200 and "weights" not in unpack(reply.body)[0], reply
+
+
 # ---- choosing the reply
 
 @pytest.mark.parametrize("accept, binary", [

@@ -91,6 +91,24 @@ START_TEST(metadata_says_what_json_says)
 }
 END_TEST
 
+START_TEST(the_format_that_libraries_note_in_metadata_is_ignored)
+{
+	static const char *const values[] = {"pt", "np", "", "{", "a b"};
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		char header[256];
+		snprintf(header, sizeof(header), "{'__metadata__':{'format':'%s','causal':'true'}," QUERY "}",
+		         values[i]);
+		struct attention_request *request = accepted(header, four, sizeof(four));
+		ck_assert_int_eq(request->options.causal, ATTN_CAUSAL_BOTTOM_RIGHT);
+		attention_request_free(request);
+	}
+	refused("{'__metadata__':{'formats':'pt'}," QUERY "}", four, sizeof(four), PROBLEM_UNKNOWN_FIELD,
+	        "/formats");
+	refused("{" QUERY ",'format':{'dtype':'F32','shape':[],'data_offsets':[16,20]}}",
+	        (const float[]){1, 2, 3, 4, 5}, 20, PROBLEM_UNKNOWN_FIELD, "/format");
+}
+END_TEST
+
 START_TEST(a_sink_is_a_tensor_or_a_field_but_not_both)
 {
 	static const float data[] = {1, 2, 3, 4, 5, -6};
@@ -262,7 +280,8 @@ START_TEST(a_binary_reply_has_every_output_by_its_path)
 END_TEST
 
 SUITE_MAIN("attention_safetensors", tensors_are_copied_to_the_fields_of_their_names,
-           metadata_says_what_json_says, a_sink_is_a_tensor_or_a_field_but_not_both,
-           a_problem_of_metadata_has_the_place_in_the_text, a_tensor_without_a_field_is_told_with_the_nearest,
+           metadata_says_what_json_says, the_format_that_libraries_note_in_metadata_is_ignored,
+           a_sink_is_a_tensor_or_a_field_but_not_both, a_problem_of_metadata_has_the_place_in_the_text,
+           a_tensor_without_a_field_is_told_with_the_nearest,
            a_shape_is_told_before_an_unknown_name_as_in_json, elements_are_counted_over_all_tensors,
            a_text_reply_has_no_output_dtype, a_binary_reply_has_every_output_by_its_path)
