@@ -14,13 +14,15 @@ COPY systemd systemd
 RUN make -j"$(nproc)" all && make install PREFIX=/usr DESTDIR=/out
 
 FROM ${BASE}
+ARG VERSION=unknown
 LABEL org.opencontainers.image.title="attnd" \
+      org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.description="Attention-serving daemon: sequences in over HTTP, context vectors and attention weights out" \
       org.opencontainers.image.licenses="Apache-2.0"
 RUN apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
       libmicrohttpd12 libjansson4 libuv1 libopenblas0-pthread libinih1 libsystemd0 zlib1g \
- && rm -rf /var/lib/apt/lists/* \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* \
  && useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin attnd
 COPY --from=build /out/usr/bin /usr/bin
 COPY --from=build /out/usr/share/attnd /usr/share/attnd

@@ -72,15 +72,31 @@ ready_port() {
 buildah images "$BASE" >/dev/null 2>&1 || make_base
 
 say "building $IMAGE on $BASE"
-buildah bud --quiet --network host --pull-never --format docker --build-arg "BASE=$BASE" --tag "$IMAGE" .
+buildah bud --quiet --network host --pull-never --format docker --build-arg "BASE=$BASE" \
+	--build-arg "VERSION=$(cat VERSION)" --tag "$IMAGE" .
 
 [ "$(inspect .Docker.Config.User)" = attnd ] || fail "the image does not run as attnd"
 [ "$(inspect .Docker.Config.Entrypoint)" = "[attnd]" ] || fail "the entry point is not [attnd]"
 [ "$(inspect .Docker.Config.Healthcheck.Test)" = "[CMD attnd --healthcheck]" ] || fail "the health check is another"
 inspect .Docker.Config.Env | grep -q ATTND_LISTEN=0.0.0.0:8080 || fail "the image does not listen on every address"
 
+inspect .Docker.Config.Labels | grep -q "image.version:$(cat VERSION)" || fail "its labels do not tell the version"
+
+# Size and name of each file of an image.
+files_of() {
+	local from mounted
+	from=$(buildah from --pull-never "$1") && mounted=$(buildah mount "$from") &&
+		(cd "$mounted" && find . -xdev -type f -printf '%s %p\n' | LC_ALL=C sort) && buildah rm "$from" >/dev/null
+}
+files_of "$BASE" >"$work/base" && files_of "$IMAGE" >"$work/image"
+added=$(LC_ALL=C comm -13 "$work/base" "$work/image" | awk '{ bytes += $1 } END { print int(bytes / 1000000) + 1 }')
+[ "$added" -lt 70 ] || fail "it adds $added MB to its base"
+say "it adds $added MB to its base"
+
 say "running it"
 container=$(buildah from --pull-never "$IMAGE")
+root=$(buildah mount "$container")
+touch "$work/before"
 buildah run --network host --env ATTND_LISTEN=127.0.0.1:0 "$container" -- attnd >"$work/log" 2>&1 &
 daemon=$!
 port=$(ready_port) || fail "it did not become ready"
@@ -99,4 +115,7 @@ curl --silent --show-error --fail-with-body "http://127.0.0.1:$port/v1/models" |
 kill -TERM "$attnd"
 wait "$daemon" || fail "it did not end with status 0"
 daemon=
+# What buildah itself puts there for a run is not the daemon's.
+written=$(find "$root" -xdev -type f -newer "$work/before" -not -path "$root/etc/*" -not -path "$root/run/*")
+[ -z "$written" ] || fail "it wrote to its root: $written"
 say "the image answers, as a user of its own, and stops when asked"
