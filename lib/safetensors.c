@@ -1,6 +1,7 @@
 #include "attn.h"
 
 #include "error.h"
+#include "model_json.h"
 
 #include <endian.h>
 #include <fcntl.h>
@@ -58,7 +59,7 @@ static struct span key_before(const char *text, size_t position)
 
 static attn_status json_failed(struct span header, const json_error_t *error, attn_error *err)
 {
-	if (error->text[0] == '\0' || json_error_code(error) == json_error_out_of_memory)
+	if (error->text[0] == '\0')
 		return attn_error_set(err, ATTN_MEMORY, "out of memory while reading the header");
 	size_t position = error->position > 0 ? (size_t)error->position : 0;
 	struct span key = key_before(header.text, position < header.length ? position : header.length);
@@ -95,7 +96,7 @@ static attn_status header_find(const char *bytes, size_t size, struct span *out,
 static attn_status header_load(struct span text, json_t **out, attn_error *err)
 {
 	json_error_t error;
-	*out = json_loadb(text.text, text.length, JSON_REJECT_DUPLICATES, &error);
+	*out = attn_model_json_parse(text.text, text.length, &error);
 	return *out ? ATTN_OK : json_failed(text, &error, err);
 }
 

@@ -469,6 +469,8 @@ START_TEST(a_config_that_is_not_usable_is_refused_by_key)
 {
 	REFUSED(folder_of("[]", packed), ATTN_FORMAT, "config.json", "object");
 	REFUSED(folder_of("{", packed), ATTN_FORMAT, "config.json", "line 1");
+	REFUSED(folder_of("", packed), ATTN_FORMAT, "config.json", "too early");
+	REFUSED(folder_of("{\n \"a\":x}", packed), ATTN_FORMAT, "config.json", "line 2, column 6");
 	REFUSED(folder_of("{\"a\":1,\"a\":2}", packed), ATTN_FORMAT, "config.json", "duplicate");
 	REFUSED(folder_of("{}", packed), ATTN_CONFIG, "model_type", "missing");
 	REFUSED(folder_of("{\"model_type\":7}", packed), ATTN_CONFIG, "model_type");

@@ -180,6 +180,10 @@ START_TEST(a_header_that_is_not_json_is_refused)
 	    "\"y\"", "not valid JSON");
 	refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[99999999999999999999],\"data_offsets\":[0,4]}}", 4,
 	        "\"a\"", "too big");
+	refused("{\"a\":{\"dtype\":\"F32\"", 0, "\"a\"", "at byte 19: the text ends too early");
+	refused("{} {}", 0, "", "not valid JSON");
+	refused("{},{}", 0, "", "more follows");
+	refused("{}]", 0, "", "not valid JSON");
 }
 END_TEST
 
