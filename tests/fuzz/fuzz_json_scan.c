@@ -1,13 +1,12 @@
 /*
  * Any bytes as a JSON text: our scanner and jansson agree on what is JSON, and the envelope that the scanner
- * leaves is JSON.
+ * leaves is JSON, of which our tree is jansson's. So is that of lib's careful way to read.
  *
  * Set aside, since the two differ there on purpose: duplicate keys, escaped NULs, depth, numbers out of
  * range.
  */
-#include "codec/json_scan.h"
-
-#include <jansson.h>
+#include "codec/json_envelope.h"
+#include "model_json.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -48,10 +47,32 @@ static void check_envelope(const struct json_scan *scan)
 	if (!scan->envelope)
 		return;
 	json_error_t error;
-	json_t *root = json_loadb(scan->envelope, scan->envelope_length, JSON_DECODE_ANY, &error);
-	expect(root != NULL || json_error_code(&error) == json_error_null_character ||
-	       json_error_code(&error) == json_error_null_byte_in_key);
+	struct problem problem = {.code = PROBLEM_NONE};
+	json_t *root = json_loadb(scan->envelope, scan->envelope_length,
+	                          JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+	json_t *tree = json_envelope_read(scan, &problem);
+	if (root != NULL)
+		expect(json_equal(root, tree));
+	else if (json_error_code(&error) == json_error_duplicate_key)
+		expect(tree == NULL && problem.code == PROBLEM_DUPLICATE_KEY);
+	else
+		expect(json_error_code(&error) == json_error_null_character ||
+		       json_error_code(&error) == json_error_null_byte_in_key);
 	json_decref(root);
+	json_decref(tree);
+}
+
+static void check_careful_reader(const char *text, size_t length)
+{
+	json_error_t error, other;
+	json_t *root = json_loadb(text, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+	json_t *tree = attn_model_json_parse(text, length, &other);
+	bool deep = root == NULL && json_error_code(&error) == json_error_stack_overflow;
+	expect(deep || (tree == NULL) == (root == NULL));
+	expect(tree == NULL || json_equal(root, tree));
+	expect(tree != NULL || (other.text[0] != '\0' && other.position <= (int)length));
+	json_decref(root);
+	json_decref(tree);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -59,6 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct json_scan plain, scan;
 	struct problem problem = {.code = PROBLEM_NONE};
 	const char *text = (const char *)data;
+	if (memchr(text, 0, size) == NULL)
+		check_careful_reader(text, size);
 	bool whole = json_scan(text, size, NULL, 0, &limits, &plain, &problem);
 	bool json = whole && problem.code != PROBLEM_NOT_FINITE;
 	int wanted = oracle(text, size);
