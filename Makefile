@@ -28,7 +28,7 @@ BLAS_LIBS ?= -L/usr/lib/$(MULTIARCH)/openblas-pthread -Wl,-rpath,/usr/lib/$(MULT
 WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wvla -Wundef $(if $(WERROR),-Werror)
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden -ftree-vectorize -fno-math-errno $(WARN) $(CFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \
-	$(if $(COVERAGE),--coverage)
+	$(if $(COVERAGE),--coverage -fprofile-update=atomic)
 ALL_CPPFLAGS = -Ilib -Iserver -D_GNU_SOURCE -DATTND_VERSION='"$(VERSION)"' $(PKG_CFLAGS) $(BLAS_CFLAGS) $(CPPFLAGS)
 ALL_LDFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(if $(COVERAGE),--coverage) $(LDFLAGS)
 LIBS = $(PKG_LIBS) $(BLAS_LIBS) -lm -lpthread
@@ -170,11 +170,16 @@ fuzz: ## clang's fuzzer on each driver, FUZZ_SECONDS each
 			$(BUILD)/fuzz/corpus/$$driver tests/fuzz/corpus/$${driver#fuzz_}; \
 	done
 
-coverage: ## lines reached by unit and integration tests, per file
+coverage: ## lines reached by unit and integration tests, by file, with a total for lib and one for server
 	@./bootstrap.sh coverage
-	@$(PYTHON) tests/support/tally.py --build $(BUILD)/coverage unit integration
-	@gcovr --root . --filter 'lib/' --filter 'server/' --object-directory $(BUILD)/coverage
+	@mkdir -p $(BUILD)/coverage && find $(BUILD)/coverage -name '*.gcda' -delete
+	@status=0; $(PYTHON) tests/support/tally.py --build $(BUILD)/coverage unit integration || status=1; \
+		gcovr --root . --filter 'lib/' --filter 'server/' --json $(BUILD)/coverage/coverage.json $(BUILD)/coverage && \
+		for folder in lib server; do \
+			gcovr --root . --add-tracefile $(BUILD)/coverage/coverage.json --filter "$$folder/"; \
+		done && exit $$status
 coverage: export COVERAGE := 1
+coverage: export CFLAGS := -O1 -g
 
 format: ## clang-format every C file in place
 	clang-format -i $(shell find lib server tests clients -name '*.[ch]')

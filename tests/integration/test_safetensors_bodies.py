@@ -235,7 +235,6 @@ HOSTILE = {
     "a tensor unknown": (pack({"query": X, "keys": X}), 400, "unknown-field", "/keys"),
     "a projection unknown": (pack({"query": X, "projections.keys": X}), 400, "unknown-field", "/projections/keys"),
     "a field unknown": (pack({"query": X}, {"casual": "true"}), 400, "unknown-field", "/casual"),
-    "the format's own habit": (pack({"query": X}, {"format": "pt"}), 400, "unknown-field", "/format"),
     "a tensor for a field": (pack({"query": X, "key_lengths": np.array([1])}), 400, "wrong-type", "/key_lengths"),
     "a tensor for projections": (pack({"query": X, "projections": X}), 400, "wrong-type", "/projections"),
     "text for a tensor": (pack({"query": X}, {"key": "[[1,2]]"}), 400, "wrong-type", "/key"),
