@@ -9,6 +9,10 @@
 #include "attention_prepare.h"
 #include "rounding.h"
 
+/* A place of a selection costs a panel about as much time, a nanosecond, as so many operations of products.
+ */
+#define PLACE_FLOPS ((size_t)50)
+
 attn_options attn_options_default(size_t head_width)
 {
 	return (attn_options){
@@ -76,6 +80,20 @@ static attn_status attend_tile(void *arg, size_t tile, attn_arena *scratch)
 	return status;
 }
 
+/* What a panel spends on the lists of a selection: it goes over all heads of the list, and over all queries
+ * for each that is its own. */
+static size_t selection_flops(const attn_shape *shape, const attn_selection *selection)
+{
+	size_t places = 0, flops = 0;
+	if (selection == NULL || shape->keys == 0)
+		return 0;
+	size_t own = selection->heads == NULL ? 1 : attn_divide_up(selection->head_count, shape->heads);
+	bool counted = attn_size_mul(own, selection->query_count, &places) &&
+	               attn_size_add(places, selection->head_count, &places) &&
+	               attn_size_mul(places, PLACE_FLOPS, &flops);
+	return counted ? flops : SIZE_MAX;
+}
+
 static attn_status call_run(struct attn_call *call, attn_executor *executor, size_t count)
 {
 	const attn_shape *shape = call->shape;
@@ -84,7 +102,10 @@ static attn_status call_run(struct attn_call *call, attn_executor *executor, siz
 	call->plan = attn_plan_make(shape);
 	size_t unit_heads = call->all_heads ? shape->heads : 1;
 	size_t unit_flops = SIZE_MAX;
-	attn_size_mul(call->plan.flops, unit_heads, &unit_flops);
+	size_t head_flops = selection_flops(shape, call->options->selection);
+	if (!attn_size_add(call->plan.flops, head_flops, &head_flops) ||
+	    !attn_size_mul(head_flops, unit_heads, &unit_flops))
+		unit_flops = SIZE_MAX;
 	call->units = count * (shape->heads / unit_heads) * call->plan.panels;
 	call->tile_size = unit_flops < ATTN_TILE_FLOPS ? ATTN_TILE_FLOPS / unit_flops : 1;
 	size_t tiles = attn_divide_up(call->units, call->tile_size);

@@ -36,6 +36,8 @@ static void head_slots(const struct attn_panel *panel, size_t place, write_fn *w
 static void each_slot(const struct attn_panel *panel, write_fn *write)
 {
 	const attn_selection *selection = selection_of(panel);
+	if (panel->call->shape->keys == 0)
+		return; /* however many places there are, they are empty */
 	if (selection->heads == NULL) {
 		head_slots(panel, panel->head, write);
 		return;
@@ -74,7 +76,7 @@ static void write_scores(const struct attn_panel *panel, size_t r, size_t count,
 void attn_outputs_scores(const struct attn_panel *panel)
 {
 	const attn_sequence *sequence = panel->sequence;
-	if ((sequence->scores != NULL || sequence->capped != NULL) && panel->call->shape->keys > 0)
+	if (sequence->scores != NULL || sequence->capped != NULL)
 		each_slot(panel, write_scores);
 }
 

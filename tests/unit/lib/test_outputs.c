@@ -336,6 +336,64 @@ static void scratch_keeps_its_bound_where_values_are_not_finite(attn_kernels *ke
 }
 ON_EACH_SET(scratch_keeps_its_bound_where_values_are_not_finite)
 
+static void places_without_keys_take_no_time(attn_kernels *kernels)
+{
+	enum { PLACES = 1 << 20 };
+	size_t *zeros = calloc(PLACES, sizeof(*zeros));
+	float stages[2][1];
+	int64_t indices[1];
+	const attn_selection selection = {zeros, PLACES, zeros, PLACES, 0};
+	struct small small = small_make(2, 2, 3, 0, 1, 1);
+	small.options.selection = &selection;
+	small_point(&small);
+	small.sequence.scores = stages[0];
+	small.sequence.masked = stages[1];
+	small.sequence.top_indices = indices;
+	ck_assert_ptr_nonnull(zeros);
+	ck_assert_int_eq(small_attend(kernels, &small), ATTN_OK);
+	SMALL_SAME(small.context, 0, 0, 0, 0, 0, 0);
+	free(zeros);
+}
+ON_EACH_SET(places_without_keys_take_no_time)
+
+/* Counts the tiles of a call and runs none. */
+struct counting {
+	attn_executor face; /* first, so that self can be cast back */
+	size_t tiles;
+};
+
+static attn_status count_tiles(attn_executor *self, size_t tiles, attn_tile_fn *run, void *arg)
+{
+	(void)run;
+	(void)arg;
+	((struct counting *)self)->tiles = tiles;
+	return ATTN_CANCELLED;
+}
+
+static void tiles_stay_short_when_a_selection_is_long(attn_kernels *kernels)
+{
+	enum { PLACES = 1000 * 1000, HEADS = 16 };
+	size_t *zeros = calloc(PLACES, sizeof(*zeros));
+	attn_selection selection = {.heads = zeros, .head_count = PLACES, .queries = zeros};
+	struct small small = small_make(HEADS, HEADS, 1, 1, 1, 1);
+	struct counting counting = {
+	    .face = {.parallel_for = count_tiles, .scratch = attn_arena_new(0)},
+	};
+	small_point(&small);
+	ck_assert_int_eq(
+	    attn_attend(kernels, &counting.face, &small.shape, &small.options, &small.sequence, 1),
+	    ATTN_CANCELLED);
+	ck_assert_uint_eq(counting.tiles, 1);
+	small.options.selection = &selection;
+	ck_assert_int_eq(
+	    attn_attend(kernels, &counting.face, &small.shape, &small.options, &small.sequence, 1),
+	    ATTN_CANCELLED);
+	ck_assert_uint_eq(counting.tiles, HEADS);
+	attn_arena_free(counting.face.scratch);
+	free(zeros);
+}
+ON_EACH_SET(tiles_stay_short_when_a_selection_is_long)
+
 /* ---- rule 8 */
 
 /* Asks for one output alone. */
@@ -408,4 +466,5 @@ SUITE_MAIN("outputs", EACH_SET(scores_and_capped_show_excluded_keys_and_masked_d
            EACH_SET(a_selection_shows_rows_in_its_order_and_as_often_as_it_says),
            EACH_SET(mean_and_statistics_are_not_narrowed), EACH_SET(selections_out_of_range_are_refused),
            EACH_SET(scratch_keeps_its_bound_where_values_are_not_finite),
+           EACH_SET(places_without_keys_take_no_time), EACH_SET(tiles_stay_short_when_a_selection_is_long),
            EACH_SET(rule_8_no_output_changes_a_bit_of_the_context))
