@@ -63,7 +63,7 @@ struct job {
 	/* between parse and format */
 	struct attention_request *attention;
 	struct batch_key key;
-	size_t sequences; /* of this job in a call */
+	size_t sequences; /* of this job to compute, 0 where they have no results */
 	size_t tokens;    /* sequences * max(queries, keys) */
 	size_t scores;    /* score elements: sequences * heads * queries * keys */
 	double work;      /* floating point operations, for estimates */

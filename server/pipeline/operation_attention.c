@@ -46,6 +46,7 @@ static size_t sequence_scores(const attn_shape *shape)
 	return saturating_mul(shape->heads, saturating_mul(shape->queries, shape->keys));
 }
 
+/* A sequence whose outputs are all empty is not computed: there may be millions of them in a small body. */
 static void fill_sizes(struct job *job)
 {
 	const struct attention_request *request = job->attention;
@@ -53,10 +54,10 @@ static void fill_sizes(struct job *job)
 	job->length = shape->queries > shape->keys ? shape->queries : shape->keys;
 	job->heads = shape->heads;
 	job->width = shape->heads * shape->head_width;
-	job->sequences = request->batch;
-	job->tokens = saturating_mul(request->batch, job->length);
-	job->scores = saturating_mul(request->batch, sequence_scores(shape));
-	job->work = (double)request->batch * sequence_work(request);
+	job->sequences = attention_request_output_bytes(request) > 0 ? request->batch : 0;
+	job->tokens = saturating_mul(job->sequences, job->length);
+	job->scores = saturating_mul(job->sequences, sequence_scores(shape));
+	job->work = (double)job->sequences * sequence_work(request);
 }
 
 /* ---- parse: the charge */
@@ -167,7 +168,7 @@ static void slice_fill(struct slice *slice, struct cursor *at)
 	slice->count = 0;
 	while (slice->count < slice->room && at->job < at->count) {
 		const struct attention_request *request = at->jobs[at->job]->attention;
-		if (at->sequence == request->batch) {
+		if (at->sequence == at->jobs[at->job]->sequences) {
 			at->job++;
 			at->sequence = 0;
 			continue;

@@ -111,6 +111,8 @@ END_TEST
 
 /* A query of two rows, of width 2, with `more` fields. */
 #define WITH(more) "{\"query\":[[1,2],[3,4]]," more "}"
+/* No query, one key of width 2. */
+#define EMPTY(more) "{\"query\":{\"shape\":[0,2],\"data\":[]},\"key\":[[3,4]]," more "}"
 #define PAST(row) WITH("\"past_key\":[[" row "]],\"past_value\":[[" row "]]")
 
 START_TEST(outputs_of_a_jobs_own_do_not_keep_it_from_a_call)
@@ -174,6 +176,31 @@ START_TEST(sizes_are_those_of_all_sequences_of_the_job)
 	ck_assert_uint_eq(job->width, 2);
 	ck_assert_double_gt(job->work, 0);
 	job_free(job);
+	stop();
+}
+END_TEST
+
+START_TEST(sequences_without_results_are_not_computed)
+{
+	start(SIZE_MAX);
+	struct job *empty = parsed("{\"query\":{\"shape\":[1000000,0,2],\"data\":[]},\"weights\":false}");
+	ck_assert_uint_eq(empty->sequences, 0);
+	ck_assert_double_eq(empty->work, 0);
+	compute(&empty, 1, 32, SIZE_MAX);
+	ck_assert_uint_eq(empty->batch_sequences, 0);
+	ck_assert_int_eq(empty->problem.code, PROBLEM_NONE);
+	operation_attention.format(empty);
+	ck_assert_mem_eq(empty->reply, "{\"context\":[[],[],", strlen("{\"context\":[[],[],"));
+	job_free(empty);
+
+	/* keys are a result where they are asked for, and those of a batch mate are not in the way */
+	struct job *jobs[] = {parsed(EMPTY("\"weights\":false")), parsed(EMPTY("\"projected\":true"))};
+	ck_assert_mem_eq(&jobs[0]->key, &jobs[1]->key, sizeof(jobs[0]->key));
+	compute(jobs, 2, 32, SIZE_MAX);
+	operation_attention.format(jobs[1]);
+	ck_assert_ptr_nonnull(strstr(jobs[1]->reply, "\"key\":[[[3,4]]]"));
+	job_free(jobs[0]);
+	job_free(jobs[1]);
 	stop();
 }
 END_TEST
@@ -625,7 +652,7 @@ SUITE_MAIN("operation_attention", jobs_of_one_model_layer_share_a_call_and_keep_
            each_sequence_is_computed_from_its_own_tensors,
            jobs_share_a_call_only_when_all_that_a_call_has_once_is_equal,
            outputs_of_a_jobs_own_do_not_keep_it_from_a_call, options_of_the_whole_call_keep_jobs_apart,
-           sizes_are_those_of_all_sequences_of_the_job,
+           sizes_are_those_of_all_sequences_of_the_job, sequences_without_results_are_not_computed,
            a_deadline_of_the_body_counts_from_arrival_and_only_shortens,
            a_request_that_can_never_fit_is_told_what_would, a_request_that_does_not_fit_now_is_told_so,
            after_formatting_only_the_reply_is_charged,
