@@ -82,8 +82,8 @@ static bool read_rope_theta(const json_t *value, const char *pointer, struct rea
 	reading->out->rope_theta = json_number_value(value);
 	if (theta > 0)
 		return true;
-	return problem_set(reading->problem, PROBLEM_BAD_VALUE, pointer, "rope_theta is over 0, found %g",
-	                   json_number_value(value));
+	return problem_set(reading->problem, PROBLEM_BAD_VALUE, pointer,
+	                   "rope_theta is over 0 in float32, found %g", json_number_value(value));
 }
 
 static bool read_position_offset(const json_t *value, const char *pointer, struct reading *reading)

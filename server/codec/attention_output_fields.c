@@ -105,8 +105,6 @@ static bool read_weights_object(const json_t *value, const char *pointer, struct
 
 bool attention_read_weights(const json_t *value, const char *pointer, struct reading *reading)
 {
-	static const char *const words[] = {"mean"};
-	size_t word;
 	if (json_is_boolean(value)) {
 		reading->out->weights = json_is_true(value) ? WEIGHTS_PER_HEAD : WEIGHTS_NONE;
 		return true;
@@ -118,7 +116,10 @@ bool attention_read_weights(const json_t *value, const char *pointer, struct rea
 		                   "true, false, \"mean\" or an object is expected, found %s",
 		                   json_value_kind(value));
 	reading->out->weights = WEIGHTS_MEAN;
-	return json_value_word(value, pointer, words, 1, &word, reading->problem);
+	return strcmp(json_string_value(value), "mean") == 0 ||
+	       problem_set(reading->problem, PROBLEM_BAD_VALUE, pointer,
+	                   "true, false, \"mean\" or an object is expected, found \"%s\"",
+	                   json_string_value(value));
 }
 
 /* ---- the other outputs */
@@ -157,11 +158,12 @@ bool attention_read_output_dtype(const json_t *value, const char *pointer, struc
 
 bool attention_read_precision(const json_t *value, const char *pointer, struct reading *reading)
 {
-	static const char *const words[] = {"shortest"};
-	size_t word;
 	int64_t digits = 0;
 	if (json_is_string(value))
-		return json_value_word(value, pointer, words, 1, &word, reading->problem);
+		return strcmp(json_string_value(value), "shortest") == 0 ||
+		       problem_set(reading->problem, PROBLEM_BAD_VALUE, pointer,
+		                   "1 to 9 digits or \"shortest\" is expected, found \"%s\"",
+		                   json_string_value(value));
 	if (!json_value_integer(value, pointer, 1, 9, &digits, reading->problem))
 		return false;
 	reading->out->precision = (int)digits;

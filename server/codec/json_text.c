@@ -122,28 +122,35 @@ static bool take_escape(struct json_cursor *cursor, struct name *name, bool *nul
 	return true;
 }
 
-bool json_take_string(struct json_cursor *cursor, char *text, size_t size, bool *nul)
+/* To the closing quote, the cursor after the first one. */
+static bool take_rest(struct json_cursor *cursor, struct name *name, bool *nul)
 {
-	struct name name = {.text = text, .size = size};
-	cursor->at++;
 	while (cursor->at < cursor->end && *cursor->at != '"') {
 		unsigned char byte = (unsigned char)*cursor->at;
 		size_t length = utf8_sequence(cursor->at, cursor->end);
 		if (byte < 0x20 || length == 0)
 			return false;
 		if (byte != '\\') {
-			name_append(&name, cursor->at, length);
+			name_append(name, cursor->at, length);
 			cursor->at += length;
 			continue;
 		}
 		cursor->at++;
-		if (!take_escape(cursor, &name, nul))
+		if (!take_escape(cursor, name, nul))
 			return false;
 	}
 	if (cursor->at == cursor->end)
 		return false;
 	cursor->at++;
+	return true;
+}
+
+bool json_take_string(struct json_cursor *cursor, char *text, size_t size, bool *nul)
+{
+	struct name name = {.text = text, .size = size};
+	cursor->at++;
+	bool whole = take_rest(cursor, &name, nul);
 	if (text != NULL)
 		text[name.length] = '\0';
-	return true;
+	return whole;
 }

@@ -47,8 +47,13 @@ bool json_value_integer(const json_t *value, const char *pointer, int64_t low, i
 		*out = json_is_integer(value) ? json_integer_value(value) : (int64_t)number;
 	if (fits && *out >= low && *out <= high)
 		return true;
+	char found[32];
+	if (fits)
+		snprintf(found, sizeof(found), "%" PRId64, *out);
+	else
+		snprintf(found, sizeof(found), "%.9g", number);
 	return problem_set(problem, PROBLEM_BAD_VALUE, pointer,
-	                   "the integer %.17g is out of range, %" PRId64 " to %" PRId64 " is allowed", number,
+	                   "the integer %s is out of range, %" PRId64 " to %" PRId64 " is allowed", found,
 	                   low, high);
 }
 

@@ -43,12 +43,16 @@ static bool write_floats(struct json_writer *writer, const void *row, size_t cou
 	const float *data = row;
 	for (size_t i = 0; i < count; i++) {
 		char *out = writer->text + writer->length;
-		float value = writer->lowest && data[i] == -INFINITY ? -FLT_MAX : data[i];
+		bool lowest = writer->lowest && data[i] == -INFINITY;
 		*index = i;
-		if (!isfinite(value))
+		if (!lowest && !isfinite(data[i]))
 			return false;
-		writer->length += writer->precision == 0 ? number_print_shortest(value, out)
-		                                         : number_print_digits(value, writer->precision, out);
+		if (lowest) /* whatever the precision: rounded up it would be beyond float32 */
+			writer->length += number_print_shortest(-FLT_MAX, out);
+		else if (writer->precision == 0)
+			writer->length += number_print_shortest(data[i], out);
+		else
+			writer->length += number_print_digits(data[i], writer->precision, out);
 		put(writer, ',');
 	}
 	return true;

@@ -230,7 +230,8 @@ bool check_timeout(const struct request_headers *headers, uint64_t limit_ms, uin
 		return true;
 	const char *text = headers->timeout;
 	size_t digits = strspn(text, "0123456789");
-	uint64_t value = digits > 0 && digits < 19 && text[digits] == '\0' ? strtoull(text, NULL, 10) : 0;
+	bool whole = digits > 0 && digits < 19 && *skip_space(text + digits) == '\0';
+	uint64_t value = whole ? strtoull(text, NULL, 10) : 0;
 	if (value < 1 || value > limit_ms)
 		return problem_set(
 		    problem, PROBLEM_BAD_HEADER, "",

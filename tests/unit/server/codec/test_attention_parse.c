@@ -457,6 +457,21 @@ START_TEST(an_unknown_field_is_refused_with_the_nearest_known_name)
 }
 END_TEST
 
+START_TEST(a_refused_value_is_told_as_sent_with_all_that_may_stand_there)
+{
+	refuse_field("'position_offset': 9223372036854775807", PROBLEM_BAD_VALUE, "/position_offset");
+	ck_assert_ptr_nonnull(strstr(problem.detail, "the integer 9223372036854775807 is out of range"));
+	refuse_field("'heads': 2e30", PROBLEM_BAD_VALUE, "/heads");
+	ck_assert_ptr_nonnull(strstr(problem.detail, "the integer 2e+30 is out of range"));
+	refuse_field("'weights': 'Mean'", PROBLEM_BAD_VALUE, "/weights");
+	ck_assert_ptr_nonnull(strstr(problem.detail, "true, false, \"mean\" or an object"));
+	refuse_field("'precision': 'long'", PROBLEM_BAD_VALUE, "/precision");
+	ck_assert_ptr_nonnull(strstr(problem.detail, "1 to 9"));
+	refuse_field("'positions': 'rope', 'rope_theta': 1e-50", PROBLEM_BAD_VALUE, "/rope_theta");
+	ck_assert_ptr_nonnull(strstr(problem.detail, "in float32"));
+}
+END_TEST
+
 START_TEST(a_large_unknown_field_is_unknown_before_it_is_large)
 {
 	enum { COUNT = 600000 };
@@ -802,7 +817,8 @@ START_TEST(what_is_the_models_own_cannot_be_sent)
 }
 END_TEST
 
-SUITE_MAIN("attention_parse", a_query_alone_attends_to_itself_with_the_defaults, embeddings_are_the_query,
+SUITE_MAIN("attention_parse", a_refused_value_is_told_as_sent_with_all_that_may_stand_there,
+           a_query_alone_attends_to_itself_with_the_defaults, embeddings_are_the_query,
            keys_and_values_may_have_lengths_and_widths_of_their_own, projections_are_applied_in_either_layout,
            four_dimensions_set_the_heads, grouped_heads_share_narrower_keys,
            empty_sequences_and_batches_are_legal, causal_has_all_its_forms,

@@ -344,6 +344,9 @@ START_TEST(a_syntax_problem_says_where)
 	ck_assert_str_eq(problem.pointer, "/a/1");
 	ck_assert(!walk("{\"a\": [1, 2"));
 	ck_assert_str_eq(problem.detail, "at byte 11: expected ',' or ']', found the end of the text");
+	ck_assert(!walk("{\"query\": [[1]], \"a\x01\": 1}"));
+	ck_assert_str_eq(problem.detail, "at byte 19: expected a well-formed string, found byte 0x01");
+	ck_assert_str_eq(problem.pointer, "/a");
 	forget();
 }
 END_TEST

@@ -195,8 +195,10 @@ START_TEST(a_deadline_may_only_be_shorter_than_the_configured_one)
 	ck_assert_int_eq(timeout_of("1", &ms), PROBLEM_NONE);
 	ck_assert_uint_eq(ms, 1);
 	ck_assert_int_eq(timeout_of("30000", &ms), PROBLEM_NONE);
+	ck_assert_int_eq(timeout_of("5 \t", &ms), PROBLEM_NONE); /* space behind is not of the value */
+	ck_assert_uint_eq(ms, 5);
 	static const char *const bad[] = {
-	    "30001", "0", "", "-1", "+1", " 5", "5 ", "1.5", "1e3", "x", "99999999999999999999999999"};
+	    "30001", "0", "", "-1", "+1", " 5", "5 5", "1.5", "1e3", "x", "99999999999999999999999999"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ck_assert_msg(timeout_of(bad[i], &ms) == PROBLEM_BAD_HEADER, "%s", bad[i]);
 }
