@@ -1,5 +1,6 @@
 #include "codec/json_value.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,7 +63,10 @@ bool json_value_float(const json_t *value, const char *pointer, float *out, stru
 	if (!json_is_number(value))
 		return problem_set(problem, PROBLEM_WRONG_TYPE, pointer, "a number is expected, found %s",
 		                   json_value_kind(value));
-	*out = (float)json_number_value(value);
+	float number = (float)json_number_value(value);
+	/* What the scan let pass is nearer to the greatest float32 than to 2^128, though its double may not
+	 * be. */
+	*out = isfinite(number) ? number : copysignf(FLT_MAX, number);
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #include "attention_body.h"
 #include "suite.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -434,6 +435,11 @@ START_TEST(numbers_that_float32_cannot_hold_are_named)
 	refuse_field("'scale': Infinity", PROBLEM_NOT_FINITE, "/scale");
 	refuse_field("'sink': [1e40]", PROBLEM_BEYOND_FLOAT32, "/sink/0");
 	attention_request_free(accept("{'query': [[1, 1e-400]]}"));
+	struct attention_request *most = accept_field("'scale': -3.4028235677973366e38, 'softcap': "
+	                                              "340282356779733661637539395458142568447");
+	ck_assert_float_eq(most->options.scale, -FLT_MAX);
+	ck_assert_float_eq(most->options.softcap, FLT_MAX);
+	attention_request_free(most);
 }
 END_TEST
 
