@@ -144,7 +144,7 @@ static void check_length(struct reader *reader, size_t level, size_t count)
 			json_walk_note(reader->walk, PROBLEM_BAD_VALUE,
 			               "a bare [] has no shape; write an empty tensor as {\"shape\": [..], "
 			               "\"data\": []}");
-	} else if (reader->dims[level] != count) {
+	} else if (reader->dims[level] != count && problem_tells(reader->walk->problem, PROBLEM_RAGGED)) {
 		snprintf(detail, sizeof(detail),
 		         "this array has length %zu where the first of its level has %zu", count,
 		         reader->dims[level]);

@@ -9,10 +9,14 @@
 #include <string.h>
 
 #define FIRST_ENVELOPE_ROOM 256
+/* Containers that are open at the deepest place of a rule: "/group/tensor/data". */
+#define RULE_DEPTH 3
 
 bool json_walk_note(struct json_walk *walk, enum problem_code code, const char *detail)
 {
 	char pointer[JSON_POINTER_MAX];
+	if (!problem_tells(walk->problem, code))
+		return true;
 	json_path_print(&walk->path, pointer);
 	problem_note(walk->problem, code, pointer, "%s", detail);
 	return true;
@@ -135,7 +139,7 @@ static bool rule_matches(const struct json_rule *rule, const char *pointer, enum
 static size_t find_rule(const struct json_walk *walk, enum json_form *form)
 {
 	size_t rule = walk->rule_count;
-	if (walk->quiet || walk->rule_count == 0)
+	if (walk->quiet || walk->rule_count == 0 || walk->path.depth > RULE_DEPTH)
 		return rule;
 	char pointer[JSON_POINTER_MAX];
 	json_path_print(&walk->path, pointer);

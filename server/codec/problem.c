@@ -80,12 +80,17 @@ bool problem_set(struct problem *problem, enum problem_code code, const char *po
 	return false;
 }
 
+bool problem_tells(const struct problem *problem, enum problem_code code)
+{
+	return problem_place(code) < problem_place(problem->code);
+}
+
 bool problem_note(struct problem *problem, enum problem_code code, const char *pointer, const char *format,
                   ...)
 {
 	va_list args;
 	va_start(args, format);
-	if (problem_place(code) < problem_place(problem->code))
+	if (problem_tells(problem, code))
 		problem_fill(problem, code, pointer, format, args);
 	va_end(args);
 	return false;

@@ -82,6 +82,10 @@ bool problem_set(struct problem *problem, enum problem_code code, const char *po
 bool problem_note(struct problem *problem, enum problem_code code, const char *pointer, const char *format,
                   ...) __attribute__((format(printf, 4, 5)));
 
+/* Whether problem_note would keep a problem of that code: where making its words takes time, a body may hold
+ * millions of them. */
+bool problem_tells(const struct problem *problem, enum problem_code code);
+
 /* The problem that a status of the library is to a client (memory 500, cancelled 504, the rest 500). */
 bool problem_set_status(struct problem *problem, attn_status status);
 

@@ -153,7 +153,20 @@ START_TEST(every_code_point_encodes_to_a_sequence_of_its_own)
 }
 END_TEST
 
-SUITE_MAIN("problem", every_code_has_a_status_of_its_class, the_first_problem_set_is_the_one_told,
+START_TEST(a_problem_tells_itself_only_before_those_of_later_places)
+{
+	struct problem problem = {.code = PROBLEM_NONE};
+	ck_assert(problem_tells(&problem, PROBLEM_BAD_VALUE));
+	problem_note(&problem, PROBLEM_RAGGED, "/query/1", "first");
+	ck_assert(!problem_tells(&problem, PROBLEM_RAGGED));
+	ck_assert(!problem_tells(&problem, PROBLEM_BEYOND_FLOAT32));
+	ck_assert(problem_tells(&problem, PROBLEM_SYNTAX));
+	ck_assert_str_eq(problem.detail, "first");
+}
+END_TEST
+
+SUITE_MAIN("problem", a_problem_tells_itself_only_before_those_of_later_places,
+           every_code_has_a_status_of_its_class, the_first_problem_set_is_the_one_told,
            a_noted_problem_gives_way_to_one_that_is_told_before_it, a_status_of_the_library_becomes_a_problem,
            a_problem_prints_as_the_json_of_rfc_9457,
            text_too_long_is_cut_at_a_whole_character_and_always_fits, only_well_formed_utf8_is_a_sequence,
