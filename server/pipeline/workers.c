@@ -7,6 +7,7 @@
 #include "pipeline/job_coding.h"
 #include "pipeline/operation.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
@@ -166,7 +167,11 @@ static bool worker_start(struct worker *worker, const struct workers_config *con
 		snprintf(err->message, sizeof(err->message), "no memory for a worker");
 		goto failed;
 	}
+	sigset_t all, before; /* signals are the loop thread's */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int error = uv_thread_create_ex(&worker->thread, &options, worker_main, worker);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (error != 0) {
 		err->status = ATTN_MEMORY;
 		snprintf(err->message, sizeof(err->message), "cannot start a worker thread: %s",
