@@ -7,10 +7,12 @@
 #ifndef ATTND_HTTP_ROUTES_H
 #define ATTND_HTTP_ROUTES_H
 
+#include "pipeline/registry.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
-#define ROUTE_MODEL_MAX 128
+#define ROUTE_MODEL_MAX MODEL_NAME_MAX
 #define ROUTE_ALLOW_MAX 64
 
 struct operation;

@@ -7,7 +7,7 @@
 #include "observe/latency.h"
 #include "observe/quantiles.h"
 
-#define LATENCY_MODEL_MAX 64
+#define LATENCY_MODEL_MAX 128
 
 /* All that was seen of one length in one series. */
 struct latency_length {

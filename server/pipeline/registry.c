@@ -78,7 +78,8 @@ static void name_model(const char *name, attn_error *err)
 static bool name_valid(const char *name)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-	return name[0] != '\0' && name[0] != '.' && name[strspn(name, allowed)] == '\0';
+	return name[0] != '\0' && name[0] != '.' && name[strspn(name, allowed)] == '\0' &&
+	       strlen(name) <= MODEL_NAME_MAX;
 }
 
 static attn_status instance_open(const char *name, const char *path, struct model_instance **out,
@@ -87,7 +88,9 @@ static attn_status instance_open(const char *name, const char *path, struct mode
 	if (!name_valid(name)) {
 		err->status = ATTN_CONFIG;
 		snprintf(err->message, sizeof(err->message),
-		         "the name must be of A-Z a-z 0-9 . _ - and not begin with a dot");
+		         "the name must be of A-Z a-z 0-9 . _ -, not begin with a dot, and have at most %d "
+		         "characters",
+		         MODEL_NAME_MAX);
 		return ATTN_CONFIG;
 	}
 	struct model_instance *instance = calloc(1, sizeof(*instance));

@@ -12,6 +12,9 @@
 
 #include <stddef.h>
 
+/* Characters of a name at most; longer ones are an error. */
+#define MODEL_NAME_MAX 128
+
 struct model_instance; /* one loaded model under its name */
 
 const char *model_instance_name(const struct model_instance *instance);

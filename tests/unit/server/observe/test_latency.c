@@ -292,7 +292,7 @@ START_TEST(a_long_model_name_is_cut_and_still_one_entry)
 	json_t *root = read_back(latency);
 	json_t *data = json_object_get(root, "data");
 	ck_assert_uint_eq(json_array_size(data), 1);
-	ck_assert_uint_eq(strlen(json_string_value(json_object_get(json_array_get(data, 0), "model"))), 64);
+	ck_assert_uint_eq(strlen(json_string_value(json_object_get(json_array_get(data, 0), "model"))), 128);
 	json_decref(root);
 	latency_free(latency);
 }

@@ -96,7 +96,9 @@ END_TEST
 
 START_TEST(a_name_outside_the_rule_is_an_error)
 {
-	static const char *const names[] = {".git", "a b", "caf\xC3\xA9", "a+b", "..."};
+	char longest[MODEL_NAME_MAX + 2] = "";
+	memset(longest, 'x', MODEL_NAME_MAX + 1);
+	const char *const names[] = {".git", "a b", "caf\xC3\xA9", "a+b", "...", longest};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *folder = folder_make();
 		add_model(folder, names[i], 4);
