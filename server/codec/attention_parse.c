@@ -93,10 +93,15 @@ static bool check_reply(const struct attention_request *request, size_t limit, s
 		    problem, PROBLEM_REPLY_TOO_LARGE, "/weights",
 		    "the reply may take %zu bytes, the limit is %zu; \"weights\":false would take %zu", bytes,
 		    limit, none);
+	if (none < bytes)
+		return problem_set(
+		    problem, PROBLEM_REPLY_TOO_LARGE, "",
+		    "the reply may take %zu bytes, the limit is %zu; even without weights it would take %zu",
+		    bytes, limit, none);
 	return problem_set(
 	    problem, PROBLEM_REPLY_TOO_LARGE, "",
-	    "the reply may take %zu bytes, the limit is %zu; without weights it would take %zu", bytes, limit,
-	    none);
+	    "the reply may take %zu bytes, the limit is %zu; fewer or shorter sequences would fit", bytes,
+	    limit);
 }
 
 /* ---- the whole */

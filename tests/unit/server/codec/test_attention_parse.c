@@ -741,8 +741,11 @@ START_TEST(a_reply_over_its_limit_is_refused_with_what_would_fit)
 	ck_assert_ptr_null(strstr(problem.detail, "mean"));
 	limits.reply_bytes = 600;
 	refuse_with(text, NULL, &limits, PROBLEM_REPLY_TOO_LARGE, "");
-	refuse_with("{'query': {'shape': [100000,0,1], 'data': []}}", NULL, &limits, PROBLEM_REPLY_TOO_LARGE,
-	            "");
+	ck_assert_ptr_nonnull(strstr(problem.detail, "even without weights it would take"));
+	refuse_with("{'query': {'shape': [100000,0,1], 'data': []}, 'weights': false}", NULL, &limits,
+	            PROBLEM_REPLY_TOO_LARGE, "");
+	ck_assert_ptr_null(strstr(problem.detail, "without weights"));
+	ck_assert_ptr_nonnull(strstr(problem.detail, "fewer or shorter sequences"));
 }
 END_TEST
 
