@@ -77,7 +77,7 @@ static json_t *build_number(struct building *building)
 	const char *text = building->cursor.at;
 	size_t length = strspn(text, "+-.0123456789Ee");
 	building->cursor.at += length;
-	if (strcspn(text, ".Ee") >= length)
+	if (strspn(text, "-0123456789") == length) /* not one that looks behind the number */
 		return json_integer(strtoll(text, &end, 10));
 	return json_real(strtod(text, &end));
 }
