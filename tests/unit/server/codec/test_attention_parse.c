@@ -333,7 +333,7 @@ START_TEST(masks_and_biases_broadcast_as_numpy_does)
 	    {"[[[[1,2]]],[[[3,4]]]]", 2, 0, 0, 1}, {"[[[[1,2]],[[3,4]]],[[[5,6]],[[7,8]]]]", 4, 2, 0, 1},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char field[256], text[1024], booleans[256] = "";
+		char field[512], text[1024], booleans[256] = "";
 		size_t length = 0;
 		for (const char *c = cases[i].field; *c != '\0'; c++)
 			length +=
