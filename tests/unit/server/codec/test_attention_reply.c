@@ -258,8 +258,8 @@ START_TEST(minus_infinity_is_the_lowest_float32_where_it_means_no_key)
 {
 	static const char *const bodies[] = {
 	    "{'query': [[1]], 'weights': {'stage': 'masked'}, 'statistics': ['logsumexp', 'max']}",
-	    "{'query': [[1]], 'weights': {'stage': 'masked'}, 'statistics': ['logsumexp', 'max'], "
-	    "'precision': 4}",
+	    ("{'query': [[1]], 'weights': {'stage': 'masked'}, 'statistics': ['logsumexp', 'max'], "
+	     "'precision': 4}"),
 	    "{'query': [[1]], 'weights': {'stage': 'scores'}}",
 	    "{'query': [[1]], 'weights': {'stage': 'capped'}}",
 	    "{'query': [[1]], 'weights': {'top_k': 1}}",
