@@ -12,7 +12,7 @@ def strip(reply):
 
 def test_64_requests_of_two_lengths_run_in_two_calls(start):
     one = start("--workers", 1, "--max-batch", 32, "--batch-max-age", 5000)
-    with Busy(one):
+    with Busy(one, length=8000):
         before = one.metric("attnd_batch_sequences_count")
         replies = together(one, [body_of(4 + 3 * (n % 2), 8, n) for n in range(64)])
     assert [r.headers["x-batch-size"] for r in replies] == ["32"] * 64
@@ -24,7 +24,7 @@ def test_a_reply_does_not_depend_on_batch_mates(start, models):
     path = "/v1/models/m/attention"
     bodies = [body_of(9, 16, n) for n in range(40)]
     alone = [strip(one.post(path, b)) for b in bodies]
-    with Busy(one):
+    with Busy(one, length=8000):
         crowd = together(one, bodies, path)
     assert max(int(r.headers["x-batch-size"]) for r in crowd) >= 9
     assert [strip(r) for r in crowd] == alone

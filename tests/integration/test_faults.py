@@ -156,7 +156,7 @@ def test_a_client_killed_while_reading(start):
 
 def test_a_killed_client_does_not_harm_its_batch_mates(start):
     one = start("--workers", 1)
-    with Busy(one):
+    with Busy(one, length=8000):
         sock = one.connect()
         sock.sendall(raw.post("/v1/attention", dict(query=[[9, 9], [9, 9]])))
         one.wait_until(lambda: one.metric("attnd_queue_depth") == 1, what="one waiting")

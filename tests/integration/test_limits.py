@@ -76,7 +76,7 @@ def test_what_can_never_fit_the_budget_is_413(start):
 
 def test_what_does_not_fit_now_is_429_with_retry_after(start):
     one = start("--workers", 1, "--max-inflight", 24 * MIB)
-    with Busy(one):
+    with Busy(one, length=8000):
         replies = together(one, [body_of(500, 8, seed) for seed in range(16)])
     refused = [r for r in replies if r.status == 429]
     assert refused and all(r.status in (200, 429) for r in replies)
@@ -88,7 +88,7 @@ def test_what_does_not_fit_now_is_429_with_retry_after(start):
 
 def test_a_full_queue_is_429_with_retry_after(start):
     one = start("--workers", 1, "--queue-limit", 4)
-    with Busy(one):
+    with Busy(one, length=8000):
         replies = together(one, [body_of(4, 4, seed) for seed in range(12)])
     codes = sorted(r.status for r in replies)
     assert codes.count(200) == 4 and codes.count(429) == 8, codes
