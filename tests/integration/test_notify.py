@@ -80,7 +80,7 @@ def test_a_reload_is_told_with_its_time_and_ends_in_ready(start, manager, models
     manager.hear("READY")
     manager.forget()
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
-    one.process.send_signal(signal.SIGHUP)
+    one.signal(signal.SIGHUP)
     manager.hear("READY")
     after = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     assert [("RELOADING" in told, "READY" in told) for told in manager.told] == [(True, False), (False, True)]
@@ -94,7 +94,7 @@ def test_a_reload_that_fails_ends_in_ready_too_and_says_why(start, manager, mode
     manager.hear("READY")
     manager.forget()
     (models / "first" / "config.json").write_text("no JSON")
-    one.process.send_signal(signal.SIGHUP)
+    one.signal(signal.SIGHUP)
     ready = manager.hear("READY")
     assert "RELOADING" in manager.told[0] and "first" in ready["STATUS"] and "failed" in ready["STATUS"]
     assert served(one)
@@ -105,7 +105,7 @@ def test_stopping_is_told_when_draining_begins_and_nothing_is_ready_after(start,
     manager.hear("READY")
     manager.forget()
     with Busy(one, length=2000) as busy:
-        one.process.send_signal(signal.SIGHUP)
+        one.signal(signal.SIGHUP)
         one.terminate()
         assert manager.hear("STOPPING")["STOPPING"] == "1"
         assert busy.thread.is_alive()

@@ -31,7 +31,7 @@ class Served:
         made.rename(self.models / name)
 
     def hang_up(self):
-        self.daemon.process.send_signal(signal.SIGHUP)
+        self.daemon.signal(signal.SIGHUP)
 
     def reload(self, event="reloaded"):
         """Reloads and waits for the end of it."""
