@@ -358,24 +358,115 @@ typedef struct attn_model attn_model;
 
 typedef enum attn_layer_kind { ATTN_SELF, ATTN_CROSS } attn_layer_kind;
 
+/* The stacks of a model: the first reads `tokens` (an encoder, or a decoder without one), the second, which
+ * only encoder-decoders have, reads `decoder_tokens`. */
+enum { ATTN_FIRST_STACK, ATTN_SECOND_STACK, ATTN_STACKS };
+/* Attention inside a stack, numbered as it, and the second stack's attention to the first. */
+enum { ATTN_CROSS_STACKS = ATTN_STACKS, ATTN_STACK_KINDS };
+
+typedef struct attn_stack_info {
+	size_t layers;    /* blocks; 0: there is no such stack */
+	size_t heads;     /* of each block */
+	size_t width;     /* of embeddings and hidden states */
+	size_t positions; /* longest sequence; 0: without bound */
+	bool causal;
+} attn_stack_info;
+
 typedef struct attn_model_info {
 	const char *architecture;      /* model_type of config.json */
-	size_t layers;                 /* attention layers, numbered from 0 */
-	size_t heads, kv_heads;        /* of layer 0 */
+	size_t layers;                 /* attention layers of kind ATTN_SELF, numbered from 0 */
+	size_t cross_layers;           /* of kind ATTN_CROSS */
+	size_t heads, kv_heads;        /* of layer 0 of the first kind that has one; so the widths */
 	size_t width;                  /* of query embeddings */
 	size_t key_width, value_width; /* of key and value embeddings */
 	size_t output_width;
 	size_t parameters; /* numbers in the weights */
 	size_t bytes;      /* memory they take */
+	attn_stack_info stacks[ATTN_STACKS];
+	size_t vocabulary; /* tokens are below it; 0: the model takes embeddings only */
+	bool logits;       /* there is a head that predicts tokens */
 } attn_model_info;
 
-/* Reads <directory>/config.json and model.safetensors (or model.safetensors.index.json and its shards).
- * err->message names the file, key or tensor, with the shape wanted and the shape found. */
-attn_status attn_model_open(const char *directory, attn_model **out, attn_error *err);
+/* Reads <directory>/config.json and model.safetensors (or model.safetensors.index.json and its shards), and
+ * packs the weights for these kernels, with which alone the model runs. err->message names the file, key or
+ * tensor, with the shape wanted and the shape found; a model larger than the memory of the machine is
+ * refused with both numbers. */
+attn_status attn_model_open(const char *directory, const attn_kernels *kernels, attn_model **out,
+                            attn_error *err);
 void attn_model_free(attn_model *model);
 attn_model_info attn_model_info_of(const attn_model *model);
-/* NULL when there is no such layer of that kind. */
+/* Attention layers in the order data meets them (those of the first stack, then those of the second). NULL
+ * when there is no such layer of that kind. */
 const attn_layer *attn_model_layer(const attn_model *model, size_t layer, attn_layer_kind kind);
+/* The model's own options of that layer: scale, causal, window, softcap, sink, positions. The layer exists.
+ */
+attn_options attn_model_options(const attn_model *model, size_t layer, attn_layer_kind kind);
+
+/* ------------------------------------------------------------------ forward */
+
+typedef enum attn_pooling { ATTN_POOL_MEAN, ATTN_POOL_FIRST, ATTN_POOL_LAST } attn_pooling;
+
+/* A head whose weights are multiplied by zero after the softmax. kind is one of the stack kinds above. */
+typedef struct attn_ablation {
+	size_t kind, layer, head;
+} attn_ablation;
+
+/* What sequences of one forward call share. */
+typedef struct attn_forward_call {
+	size_t lengths[ATTN_STACKS];     /* positions that each stack reads */
+	bool second;                     /* run the second stack too */
+	const attn_selection *selection; /* of weights; NULL: everything, no top k */
+	const attn_ablation *ablations;
+	size_t ablation_count;
+	attn_pooling pooling;
+	bool normalize;    /* pooled vectors to length 1 */
+	size_t top_logits; /* columns of top_logit_*, at most the vocabulary */
+} attn_forward_call;
+
+/* Results of one attention layer; each contiguous, NULL when not asked for. keys are the positions of the
+ * stack, or for cross-attention of the first. */
+typedef struct attn_layer_results {
+	float *weights;       /* [H', Lq', keys]; zeros for an ablated head */
+	int64_t *top_indices; /* [H', Lq', top_k] */
+	float *top_values;
+	float *entropy, *logsumexp, *maximum; /* [heads, queries] */
+} attn_layer_results;
+
+/* One sequence in one stack: tokens or embeddings, and its results. */
+typedef struct attn_forward_stack {
+	const int64_t *tokens;   /* [length], each in [0, vocabulary); NULL: embeddings */
+	const float *embeddings; /* [length, width], in the place of token embeddings: before positions */
+	/* [layers + 1] pointers, or NULL: the embedded input, then what each block gives, as transformers'
+	 * output_hidden_states; the last is after the final norm. Each NULL or [length, width]. */
+	float *const *hidden;
+	float *rollout; /* [length, length] (Abnar, Zuidema 2020): mean over heads, half identity, upwards */
+} attn_forward_stack;
+
+typedef struct attn_forward_sequence {
+	attn_forward_stack stacks[ATTN_STACKS];
+	const attn_layer_results *attention[ATTN_STACK_KINDS]; /* each NULL or [layers] */
+	float *pooled;     /* [width], of the first stack's last hidden states; zeros without positions */
+	float *logits;     /* [vocabulary], at the last position of the last stack that ran */
+	float *logits_all; /* [length, vocabulary] */
+	int64_t *top_logit_indices; /* [top_logits] of the last position, largest first */
+	float *top_logit_values;
+} attn_forward_sequence;
+
+/* Runs count sequences of equal lengths through the model's stacks: embedding, positions, blocks, final norm,
+ * head. A layer's weights cost their write-back and nothing more. The bits of a sequence's results depend on
+ * its own inputs and the call only: not on count, its place, the executor, or which results were asked for.
+ * ATTN_INVALID when there is no such stack, a length is over its positions, a token is out of range, a model
+ * without a vocabulary gets tokens, logits are asked of a model without a head or at no position, or an
+ * ablation or the selection is out of range; ATTN_OVERFLOW; ATTN_MEMORY; what the executor returned. */
+attn_status attn_model_forward(const attn_model *model, const attn_kernels *kernels, attn_executor *executor,
+                               const attn_forward_call *call, const attn_forward_sequence *sequences,
+                               size_t count);
+/* Bytes of scratch of such a call on the calling thread (an upper bound; each helping thread takes at most
+ * attn_forward_tile_bytes more). SIZE_MAX on overflow. */
+size_t attn_forward_scratch_bytes(const attn_model *model, const attn_forward_call *call, size_t count);
+size_t attn_forward_tile_bytes(const attn_model *model, const attn_forward_call *call);
+/* Floating point operations of one sequence, about. */
+double attn_forward_work(const attn_model *model, const attn_forward_call *call);
 
 #ifdef __cplusplus
 }
