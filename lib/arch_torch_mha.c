@@ -185,7 +185,7 @@ static attn_status torch_mha_open(const attn_config *config, attn_weights *weigh
 		return attn_error_set(err, ATTN_CONFIG,
 		                      "config.json: num_heads %zu does not divide the width %zu", heads,
 		                      widths.embed);
-	attn_layer *layer = attn_model_layers(model, ATTN_SELF, 1);
+	attn_layer *layer = attn_model_layers(model, ATTN_SELF, 1, widths.embed / heads);
 	if (!layer)
 		return attn_error_set(err, ATTN_MEMORY, "out of memory");
 	layer->heads = layer->kv_heads = heads;

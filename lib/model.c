@@ -14,6 +14,7 @@ struct attn_model {
 	attn_arena *arena;
 	struct {
 		attn_layer *at;
+		attn_options *options;
 		size_t count;
 	} layers[ATTN_CROSS + 1]; /* by kind */
 	size_t parameters, bytes;
@@ -29,16 +30,21 @@ float *attn_model_floats(attn_model *model, size_t count)
 	return numbers;
 }
 
-attn_layer *attn_model_layers(attn_model *model, attn_layer_kind kind, size_t count)
+attn_layer *attn_model_layers(attn_model *model, attn_layer_kind kind, size_t count, size_t head_width)
 {
-	size_t bytes;
-	if (!attn_size_mul(count, sizeof(attn_layer), &bytes))
+	size_t bytes, options_bytes;
+	if (!attn_size_mul(count, sizeof(attn_layer), &bytes) ||
+	    !attn_size_mul(count, sizeof(attn_options), &options_bytes))
 		return NULL;
 	attn_layer *layers = attn_arena_alloc(model->arena, bytes);
-	if (!layers)
+	attn_options *options = attn_arena_alloc(model->arena, options_bytes);
+	if (!layers || !options)
 		return NULL;
 	memset(layers, 0, bytes);
+	for (size_t i = 0; i < count; i++)
+		options[i] = attn_options_default(head_width);
 	model->layers[kind].at = layers;
+	model->layers[kind].options = options;
 	model->layers[kind].count = count;
 	return layers;
 }
@@ -93,8 +99,10 @@ done:
 	return ATTN_OK;
 }
 
-attn_status attn_model_open(const char *directory, attn_model **out, attn_error *err)
+attn_status attn_model_open(const char *directory, const attn_kernels *kernels, attn_model **out,
+                            attn_error *err)
 {
+	(void)kernels;
 	attn_config *config = NULL;
 	attn_status status = attn_config_open(directory, &config, err);
 	if (status != ATTN_OK)
@@ -121,9 +129,12 @@ void attn_model_free(attn_model *model)
 attn_model_info attn_model_info_of(const attn_model *model)
 {
 	const attn_layer *first = attn_model_layer(model, 0, ATTN_SELF);
+	if (!first)
+		first = attn_model_layer(model, 0, ATTN_CROSS);
 	attn_model_info info = {
 	    .architecture = model->architecture,
 	    .layers = model->layers[ATTN_SELF].count,
+	    .cross_layers = model->layers[ATTN_CROSS].count,
 	    .heads = first->heads,
 	    .kv_heads = first->kv_heads,
 	    .width = first->query.in,
@@ -141,4 +152,9 @@ const attn_layer *attn_model_layer(const attn_model *model, size_t layer, attn_l
 	if (kind != ATTN_SELF && kind != ATTN_CROSS)
 		return NULL;
 	return layer < model->layers[kind].count ? &model->layers[kind].at[layer] : NULL;
+}
+
+attn_options attn_model_options(const attn_model *model, size_t layer, attn_layer_kind kind)
+{
+	return model->layers[kind].options[layer];
 }

@@ -28,8 +28,8 @@ extern const attn_arch attn_arch_torch_mha;
  * model. NULL: no memory. */
 float *attn_model_floats(attn_model *model, size_t count);
 
-/* Makes room for the attention layers of a kind, once a kind; zeroed, for the family to fill. NULL: no
- * memory. */
-attn_layer *attn_model_layers(attn_model *model, attn_layer_kind kind, size_t count);
+/* Makes room for the attention layers of a kind, once a kind; zeroed, for the family to fill, with the
+ * default options of heads so wide. NULL: no memory. */
+attn_layer *attn_model_layers(attn_model *model, attn_layer_kind kind, size_t count, size_t head_width);
 
 #endif

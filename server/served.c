@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* NULL with err set. */
-static struct registry *load_registry(const char *models, attn_error *err)
+static struct registry *load_registry(const char *models, const attn_kernels *kernels, attn_error *err)
 {
 	struct registry *registry = NULL;
 	char *embedded = NULL;
@@ -16,13 +16,13 @@ static struct registry *load_registry(const char *models, attn_error *err)
 		models = embedded;
 		err->status = ATTN_FILE;
 	}
-	if (models != NULL && registry_load(models, &registry, err) != ATTN_OK)
+	if (models != NULL && registry_load(models, kernels, &registry, err) != ATTN_OK)
 		registry = NULL;
 	free(embedded);
 	return registry;
 }
 
-struct served *served_load(const struct options *options, attn_error *err)
+struct served *served_load(const struct options *options, const attn_kernels *kernels, attn_error *err)
 {
 	struct served *served = calloc(1, sizeof(*served));
 	if (served == NULL) {
@@ -32,7 +32,7 @@ struct served *served_load(const struct options *options, attn_error *err)
 	}
 	log_level_parse(options->log_level, &served->log_level);
 	log_format_parse(options->log_format, &served->log_format);
-	served->registry = load_registry(options->models, err);
+	served->registry = load_registry(options->models, kernels, err);
 	if (served->registry == NULL)
 		goto failed;
 	if (options->tokens_file != NULL && (served->tokens = tokens_load(options->tokens_file, err)) == NULL)
@@ -43,14 +43,15 @@ failed:
 	return NULL;
 }
 
-struct served *served_load_again(int argc, char **argv, char **envp, attn_error *err)
+struct served *served_load_again(int argc, char **argv, char **envp, const attn_kernels *kernels,
+                                 attn_error *err)
 {
 	struct options options;
 	if (options_read(&options, argc, argv, envp, err->message, sizeof(err->message)) != OPTIONS_OK) {
 		err->status = ATTN_CONFIG;
 		return NULL;
 	}
-	struct served *served = served_load(&options, err);
+	struct served *served = served_load(&options, kernels, err);
 	options_clear(&options);
 	return served;
 }

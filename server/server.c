@@ -113,7 +113,7 @@ static void reload_begun(void *arg)
 static void *reload_load(void *arg, attn_error *err)
 {
 	const struct server *server = arg;
-	return served_load_again(server->argc, server->argv, environ, err);
+	return served_load_again(server->argc, server->argv, environ, server->kernels, err);
 }
 
 /* Makes what was loaded the one that is served. Jobs and requests keep the instances they hold. */
@@ -261,7 +261,7 @@ static bool start(struct server *server, attn_error *err)
 		return refuse(err, ATTN_MEMORY, "the system refused memory for the latency table");
 	if (!start_kernels(server, err))
 		return false;
-	server->served = served_load(options, err);
+	server->served = served_load(options, server->kernels, err);
 	if (!server->served || !start_pipeline(server, err) || !start_http(server, err) ||
 	    !start_upkeep(server, err))
 		return false;

@@ -82,8 +82,8 @@ static bool name_valid(const char *name)
 	       strlen(name) <= MODEL_NAME_MAX;
 }
 
-static attn_status instance_open(const char *name, const char *path, struct model_instance **out,
-                                 attn_error *err)
+static attn_status instance_open(const char *name, const char *path, const attn_kernels *kernels,
+                                 struct model_instance **out, attn_error *err)
 {
 	if (!name_valid(name)) {
 		err->status = ATTN_CONFIG;
@@ -99,7 +99,7 @@ static attn_status instance_open(const char *name, const char *path, struct mode
 	atomic_init(&instance->references, 1);
 	instance->name = strdup(name);
 	attn_status status =
-	    instance->name ? attn_model_open(path, &instance->model, err) : memory_failed(err);
+	    instance->name ? attn_model_open(path, kernels, &instance->model, err) : memory_failed(err);
 	if (status != ATTN_OK) {
 		model_instance_release(instance);
 		return status;
@@ -110,7 +110,7 @@ static attn_status instance_open(const char *name, const char *path, struct mode
 
 /* Loads one entry of the directory, if it is a directory, as the registry's next instance. */
 static attn_status entry_load(struct registry *registry, const char *directory, const char *name,
-                              attn_error *err)
+                              const attn_kernels *kernels, attn_error *err)
 {
 	char *path = NULL;
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
@@ -120,7 +120,7 @@ static attn_status entry_load(struct registry *registry, const char *directory, 
 	if (stat(path, &info) != 0) {
 		status = file_failed(path, err);
 	} else if (S_ISDIR(info.st_mode)) {
-		status = instance_open(name, path, &registry->instances[registry->count], err);
+		status = instance_open(name, path, kernels, &registry->instances[registry->count], err);
 		if (status == ATTN_OK)
 			registry->count++;
 		else
@@ -153,7 +153,8 @@ static struct registry *registry_new(size_t capacity)
 	return registry;
 }
 
-attn_status registry_load(const char *directory, struct registry **out, attn_error *err)
+attn_status registry_load(const char *directory, const attn_kernels *kernels, struct registry **out,
+                          attn_error *err)
 {
 	struct dirent **entries = NULL;
 	int found = scandir(directory, &entries, not_dots, by_name);
@@ -163,7 +164,7 @@ attn_status registry_load(const char *directory, struct registry **out, attn_err
 	attn_status status = registry ? ATTN_OK : memory_failed(err);
 	for (int i = 0; i < found; i++) {
 		if (status == ATTN_OK)
-			status = entry_load(registry, directory, entries[i]->d_name, err);
+			status = entry_load(registry, directory, entries[i]->d_name, kernels, err);
 		free(entries[i]);
 	}
 	free(entries);

@@ -24,10 +24,11 @@ void model_instance_release(struct model_instance *instance); /* NULL is allowed
 
 struct registry;
 
-/* Loads every subdirectory of `directory` (sorted by name) as a model; names match [A-Za-z0-9._-]+ with no
- * leading dot, others are an error. An empty directory makes an empty registry. All or nothing: err names
- * the model that failed. */
-attn_status registry_load(const char *directory, struct registry **out, attn_error *err);
+/* Loads every subdirectory of `directory` (sorted by name) as a model for these kernels; names match
+ * [A-Za-z0-9._-]+ with no leading dot, others are an error. An empty directory makes an empty registry. All
+ * or nothing: err names the model that failed. */
+attn_status registry_load(const char *directory, const attn_kernels *kernels, struct registry **out,
+                          attn_error *err);
 void registry_free(struct registry *registry);
 size_t registry_count(const struct registry *registry);
 struct model_instance *registry_at(const struct registry *registry, size_t index); /* not retained */

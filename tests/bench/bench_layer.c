@@ -132,9 +132,9 @@ int main(int argc, char **argv)
 	static struct layer_bench bench, stacked;
 	attn_model *model = NULL;
 	attn_error err = {0};
-	check(attn_model_open(argv[1], &model, &err), err.message);
 	check(attn_kernels_new("blas", &bench.kernels), "kernels");
 	check(attn_kernels_self_check(bench.kernels, 1, &err), err.message);
+	check(attn_model_open(argv[1], bench.kernels, &model, &err), err.message);
 	bench.layer = attn_model_layer(model, 0, ATTN_SELF);
 	bench.options = attn_options_default(bench.layer->head_width);
 	bench.executor = attn_executor_serial(attn_arena_new(64u << 20));

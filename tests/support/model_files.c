@@ -112,6 +112,14 @@ void folder_write_tensors(const char *folder, const char *name, const struct sto
 	free(header);
 }
 
+const attn_kernels *plain_kernels(void)
+{
+	static attn_kernels *kernels;
+	if (!kernels)
+		ck_assert_int_eq(attn_kernels_new("reference", &kernels), ATTN_OK);
+	return kernels;
+}
+
 void folder_write_mha(const char *folder, size_t width, size_t heads)
 {
 	const struct stored_tensor tensors[] = {

@@ -6,6 +6,8 @@
 #ifndef ATTND_TESTS_MODEL_FILES_H
 #define ATTND_TESTS_MODEL_FILES_H
 
+#include "attn.h"
+
 #include <stddef.h>
 
 /* The bytes of a safetensors text: the header's length, the header, data_size bytes 0, 1, 2, ... For the
@@ -32,6 +34,9 @@ struct stored_tensor {
  * follow from the seed. */
 void folder_write_tensors(const char *folder, const char *name, const struct stored_tensor *tensors,
                           unsigned seed);
+
+/* The set of plain loops, for models to be opened for; there until the program ends. */
+const attn_kernels *plain_kernels(void);
 
 /* Writes config.json and model.safetensors of a torch-mha model of that width. */
 void folder_write_mha(const char *folder, size_t width, size_t heads);

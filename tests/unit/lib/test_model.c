@@ -17,13 +17,18 @@ static char *folder_of(const char *config, const struct stored_tensor *tensors)
 	return folder;
 }
 
-static attn_model *opened(const char *folder)
+static attn_model *opened_for(const char *folder, const attn_kernels *kernels)
 {
 	attn_model *model = NULL;
 	attn_error err = {ATTN_OK, ""};
-	attn_status status = attn_model_open(folder, &model, &err);
+	attn_status status = attn_model_open(folder, kernels, &model, &err);
 	ck_assert_msg(status == ATTN_OK, "%s", err.message);
 	return model;
+}
+
+static attn_model *opened(const char *folder)
+{
+	return opened_for(folder, plain_kernels());
 }
 
 /* The folder is refused with that status, in words that hold each of the wanted (ended by NULL); removes it.
@@ -32,7 +37,7 @@ static void refused(char *folder, attn_status wanted, const char *const *words)
 {
 	attn_model *model = NULL;
 	attn_error err = {ATTN_OK, ""};
-	ck_assert_int_eq(attn_model_open(folder, &model, &err), wanted);
+	ck_assert_int_eq(attn_model_open(folder, plain_kernels(), &model, &err), wanted);
 	ck_assert_int_eq(err.status, wanted);
 	for (; *words; words++)
 		ck_assert_msg(strstr(err.message, *words) != NULL, "\"%s\" lacks \"%s\"", err.message,
@@ -340,11 +345,9 @@ static void layer_by_definition(const attn_safetensors *file, const struct rows 
 }
 
 /* Layer 0 of the model gives the wanted numbers on these kernels. */
-static void layer_gives(const char *name, const attn_model *model, const struct rows *const inputs[3],
-                        double want[MOST_ROWS][WIDTH])
+static void layer_gives(const attn_kernels *kernels, const attn_model *model,
+                        const struct rows *const inputs[3], double want[MOST_ROWS][WIDTH])
 {
-	attn_kernels *kernels = NULL;
-	ck_assert_int_eq(attn_kernels_new(name, &kernels), ATTN_OK);
 	attn_arena *arena = attn_arena_new(0);
 	attn_executor executor = attn_executor_serial(arena);
 	attn_options options = attn_options_default(WIDTH / HEADS);
@@ -360,20 +363,23 @@ static void layer_gives(const char *name, const attn_model *model, const struct 
 	for (size_t i = 0; i < inputs[0]->rows * WIDTH; i++)
 		ck_assert_double_eq_tol((double)output[i], want[i / WIDTH][i % WIDTH], 1e-5);
 	attn_arena_free(arena);
-	attn_kernels_free(kernels);
 }
 
 static void model_computes(const struct stored_tensor *tensors, const struct rows *const inputs[3])
 {
 	char *folder = folder_of(CONFIG, tensors);
-	attn_model *model = opened(folder);
 	attn_safetensors *file = stored(folder, "model.safetensors");
 	double want[MOST_ROWS][WIDTH];
 	layer_by_definition(file, inputs, want);
-	for (size_t i = 0; attn_kernels_list(i); i++)
-		layer_gives(attn_kernels_list(i), model, inputs, want);
+	for (size_t i = 0; attn_kernels_list(i); i++) {
+		attn_kernels *kernels = NULL;
+		ck_assert_int_eq(attn_kernels_new(attn_kernels_list(i), &kernels), ATTN_OK);
+		attn_model *model = opened_for(folder, kernels);
+		layer_gives(kernels, model, inputs, want);
+		attn_model_free(model);
+		attn_kernels_free(kernels);
+	}
 	attn_safetensors_free(file);
-	attn_model_free(model);
 	folder_remove(folder);
 }
 
@@ -460,7 +466,7 @@ START_TEST(a_directory_without_its_files_is_refused)
 	REFUSED(folder, ATTN_FILE, "model.safetensors", "neither");
 	attn_model *model = NULL;
 	attn_error err = {ATTN_OK, ""};
-	ck_assert_int_eq(attn_model_open("/nonexistent", &model, &err), ATTN_FILE);
+	ck_assert_int_eq(attn_model_open("/nonexistent", plain_kernels(), &model, &err), ATTN_FILE);
 	ck_assert(strstr(err.message, "/nonexistent/config.json") != NULL);
 }
 END_TEST

@@ -4,6 +4,7 @@
  * kept.
  */
 #include "kernel_sets.h"
+#include "model_files.h"
 #include "observe/clock.h"
 #include "pipeline/job_coding.h"
 #include "pipeline/operation.h"
@@ -455,7 +456,7 @@ static void a_request_through_a_model_ends_right_or_with_memory(attn_kernels *ke
 	};
 	struct registry *registry = NULL;
 	attn_error error;
-	ck_assert_int_eq(registry_load("config/models", &registry, &error), ATTN_OK);
+	ck_assert_int_eq(registry_load("config/models", kernels, &registry, &error), ATTN_OK);
 	sweep_texts(kernels,
 	            (struct trial){.operation = &operation_model_attention,
 	                           .model = registry_at(registry, 0),
@@ -472,7 +473,7 @@ static bool load(void *arg)
 	const size_t *parameters = arg;
 	struct registry *registry = NULL;
 	attn_error error = {.status = ATTN_OK};
-	attn_status status = registry_load("config/models", &registry, &error);
+	attn_status status = registry_load("config/models", plain_kernels(), &registry, &error);
 	refuse_no_more();
 	if (status != ATTN_OK) {
 		ck_assert_msg(status == ATTN_MEMORY && error.status == status, "%d: %s", status,
@@ -490,7 +491,7 @@ START_TEST(models_are_loaded_whole_or_end_with_memory)
 {
 	attn_model *model = NULL;
 	attn_error error;
-	ck_assert_int_eq(attn_model_open("config/models/tiny-mha", &model, &error), ATTN_OK);
+	ck_assert_int_eq(attn_model_open("config/models/tiny-mha", plain_kernels(), &model, &error), ATTN_OK);
 	size_t parameters = attn_model_info_of(model).parameters;
 	attn_model_free(model);
 	ck_assert_int_gt(sweep(load, &parameters), 20);

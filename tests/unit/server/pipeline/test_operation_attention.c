@@ -625,7 +625,7 @@ START_TEST(jobs_of_one_model_layer_share_a_call_and_keep_their_bits)
 	struct registry *registry;
 	attn_error err;
 	start(SIZE_MAX);
-	ck_assert_int_eq(registry_load("config/models", &registry, &err), ATTN_OK);
+	ck_assert_int_eq(registry_load("config/models", kernels, &registry, &err), ATTN_OK);
 	struct job *jobs[3], *alone[3];
 	for (unsigned i = 0; i < 3; i++) {
 		jobs[i] = model_job(registry, i, i + 1);

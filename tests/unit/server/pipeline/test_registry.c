@@ -27,7 +27,7 @@ static struct registry *loaded(const char *folder)
 {
 	struct registry *registry = NULL;
 	attn_error err = {ATTN_OK, ""};
-	attn_status status = registry_load(folder, &registry, &err);
+	attn_status status = registry_load(folder, plain_kernels(), &registry, &err);
 	ck_assert_msg(status == ATTN_OK, "%s", err.message);
 	return registry;
 }
@@ -36,7 +36,7 @@ static void refused(const char *folder, attn_status wanted, const char *first, c
 {
 	struct registry *registry = NULL;
 	attn_error err = {ATTN_OK, ""};
-	ck_assert_int_eq(registry_load(folder, &registry, &err), wanted);
+	ck_assert_int_eq(registry_load(folder, plain_kernels(), &registry, &err), wanted);
 	ck_assert_int_eq(err.status, wanted);
 	ck_assert_msg(strstr(err.message, first) && strstr(err.message, second), "%s", err.message);
 	ck_assert_ptr_null(registry);
