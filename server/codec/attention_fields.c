@@ -2,29 +2,21 @@
 
 #include "codec/attention_readers.h"
 #include "codec/json_path.h"
+#include "codec/request_fields.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- one reader for each field; pointer is the field's */
 
-static bool read_count(const json_t *value, const char *pointer, size_t *out, struct reading *reading)
-{
-	int64_t count;
-	if (!json_value_integer(value, pointer, 1, INT64_MAX, &count, reading->problem))
-		return false;
-	*out = (size_t)count;
-	return true;
-}
-
 static bool read_heads(const json_t *value, const char *pointer, struct reading *reading)
 {
-	return read_count(value, pointer, &reading->out->heads, reading);
+	return request_read_count(value, pointer, &reading->out->heads, reading->problem);
 }
 
 static bool read_kv_heads(const json_t *value, const char *pointer, struct reading *reading)
 {
-	return read_count(value, pointer, &reading->out->kv_heads, reading);
+	return request_read_count(value, pointer, &reading->out->kv_heads, reading->problem);
 }
 
 static bool read_layout(const json_t *value, const char *pointer, struct reading *reading)
@@ -95,12 +87,8 @@ static bool read_position_offset(const json_t *value, const char *pointer, struc
 
 static bool read_timeout(const json_t *value, const char *pointer, struct reading *reading)
 {
-	uint64_t limit = reading->limits->timeout_ms;
-	int64_t most = limit > INT64_MAX ? INT64_MAX : (int64_t)limit, timeout;
-	if (!json_value_integer(value, pointer, 1, most, &timeout, reading->problem))
-		return false;
-	reading->out->timeout_ms = (uint64_t)timeout;
-	return true;
+	return request_read_timeout(value, pointer, reading->limits->timeout_ms, &reading->out->timeout_ms,
+	                            reading->problem);
 }
 
 static bool read_layer(const json_t *value, const char *pointer, struct reading *reading)
@@ -184,7 +172,7 @@ bool attention_fields_known(const char *name, bool model, struct problem *proble
 			if (fields[i].routes & route)
 				names[count++] = fields[i].name;
 		}
-		return attention_known_member("", name, names, count, problem);
+		return request_known_member("", name, names, count, problem);
 	}
 	if (field->routes & route)
 		return true;

@@ -1,5 +1,7 @@
 #include "codec/attention_options.h"
 
+#include "codec/request_fields.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,29 +162,6 @@ static bool resolve_positions(struct resolving *at)
 
 /* ---- which weights */
 
-/* Indices below count from a list that may count from the end; NULL with the problem set. */
-static size_t *resolve_indices(struct resolving *at, const struct integer_list *list, size_t count,
-                               const char *name)
-{
-	size_t *indices = malloc(list->count * sizeof(*indices) + 1);
-	if (indices == NULL)
-		problem_set_status(at->problem, ATTN_MEMORY);
-	for (size_t i = 0; i < list->count && indices != NULL; i++) {
-		char pointer[64];
-		int64_t index = list->values[i], most = (int64_t)count;
-		snprintf(pointer, sizeof(pointer), "/weights/%s/%zu", name, i);
-		if (index < -most || index >= most) {
-			problem_set(at->problem, PROBLEM_BAD_VALUE, pointer,
-			            "the index %" PRId64 " is out of range, there are %zu %s", index, count,
-			            name);
-			free(indices);
-			return NULL;
-		}
-		indices[i] = (size_t)(index < 0 ? index + most : index);
-	}
-	return indices;
-}
-
 static bool resolve_selection(struct resolving *at)
 {
 	struct attention_request *request = at->request;
@@ -190,15 +169,16 @@ static bool resolve_selection(struct resolving *at)
 	attn_selection *selection = &request->selection;
 	size_t keys = request->shape.keys;
 	if (fields->head_list.values != NULL) {
-		request->head_list = resolve_indices(at, &fields->head_list, request->shape.heads, "heads");
+		request->head_list = request_resolve_indices(&fields->head_list, request->shape.heads,
+		                                             "/weights/heads", "heads", at->problem);
 		*selection =
 		    (attn_selection){.heads = request->head_list, .head_count = fields->head_list.count};
 		if (request->head_list == NULL)
 			return false;
 	}
 	if (fields->query_list.values != NULL) {
-		request->query_list =
-		    resolve_indices(at, &fields->query_list, request->shape.queries, "queries");
+		request->query_list = request_resolve_indices(&fields->query_list, request->shape.queries,
+		                                              "/weights/queries", "queries", at->problem);
 		selection->queries = request->query_list;
 		selection->query_count = fields->query_list.count;
 		if (request->query_list == NULL)
@@ -224,11 +204,7 @@ static bool resolve_outputs(struct resolving *at)
 	request->timeout_ms = fields->timeout_ms;
 	memcpy(request->wants_stage, fields->stages, sizeof(request->wants_stage));
 	memcpy(request->wants_statistic, fields->statistics, sizeof(request->wants_statistic));
-	if (!fields->has_output_dtype || request->reply_form != BODY_JSON)
-		return true;
-	return problem_set(at->problem, PROBLEM_BAD_VALUE, "/output_dtype",
-	                   "`output_dtype` is for binary replies: ask for one with `Accept: "
-	                   "application/x-safetensors`");
+	return !fields->has_output_dtype || request_dtype_allowed(request->reply_form, at->problem);
 }
 
 bool attention_options_resolve(struct attention_request *request, const struct attention_fields *fields,

@@ -17,10 +17,6 @@ struct reading {
 	struct problem *problem;
 };
 
-/* UNKNOWN_FIELD at parent/name when name is not one of the names, with the nearest that is. */
-bool attention_known_member(const char *parent, const char *name, const char *const *names, size_t count,
-                            struct problem *problem);
-
 /* attention_masking_fields.c */
 bool attention_read_causal(const json_t *value, const char *pointer, struct reading *reading);
 bool attention_read_key_lengths(const json_t *value, const char *pointer, struct reading *reading);
