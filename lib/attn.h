@@ -413,9 +413,11 @@ typedef struct attn_ablation {
 
 /* What sequences of one forward call share. */
 typedef struct attn_forward_call {
-	size_t lengths[ATTN_STACKS];     /* positions that each stack reads */
-	bool second;                     /* run the second stack too */
-	const attn_selection *selection; /* of weights; NULL: everything, no top k */
+	size_t lengths[ATTN_STACKS]; /* positions that each stack reads */
+	bool second;                 /* run the second stack too */
+	/* Of weights, by stack kind, since stacks differ in heads and lengths; each NULL: everything, no top
+	 * k */
+	const attn_selection *selections[ATTN_STACK_KINDS];
 	const attn_ablation *ablations;
 	size_t ablation_count;
 	attn_pooling pooling;
@@ -457,7 +459,7 @@ typedef struct attn_forward_sequence {
  * its own inputs and the call only: not on count, its place, the executor, or which results were asked for.
  * ATTN_INVALID when there is no such stack, a length is over its positions, a token is out of range, a model
  * without a vocabulary gets tokens, logits are asked of a model without a head or at no position, or an
- * ablation or the selection is out of range; ATTN_OVERFLOW; ATTN_MEMORY; what the executor returned. */
+ * ablation or a selection is out of range; ATTN_OVERFLOW; ATTN_MEMORY; what the executor returned. */
 attn_status attn_model_forward(const attn_model *model, const attn_kernels *kernels, attn_executor *executor,
                                const attn_forward_call *call, const attn_forward_sequence *sequences,
                                size_t count);
