@@ -31,11 +31,11 @@ static void blame_unknown_field(bool model, struct problem *problem)
 
 /* Walks the body and reads its envelope; NULL with the problem set. The problem may hold notes even so. */
 static json_t *scan_body(const char *body, size_t length, bool model, const struct attention_limits *limits,
-                         struct json_scan *scan, struct problem *problem)
+                         attn_executor *executor, struct json_scan *scan, struct problem *problem)
 {
 	const struct json_limits bounds = {.elements = limits->elements, .envelope = JSON_ENVELOPE_MAX};
 	size_t places = model ? ATTENTION_MODEL_PLACES : ATTENTION_PLACES;
-	if (!json_scan(body, length, attention_rules, places, &bounds, scan, problem))
+	if (!json_scan(body, length, attention_rules, places, &bounds, executor, scan, problem))
 		return NULL;
 	if (!scan->object)
 		problem_note(problem, PROBLEM_NOT_AN_OBJECT, "", "the body must be a JSON object");
@@ -54,10 +54,10 @@ static json_t *scan_body(const char *body, size_t length, bool model, const stru
 
 /* Its tensors into the request; its envelope, which the caller frees, or NULL with the problem set. */
 static json_t *read_json(const char *body, size_t length, bool model, const struct attention_limits *limits,
-                         struct attention_request *request, struct problem *problem)
+                         attn_executor *executor, struct attention_request *request, struct problem *problem)
 {
 	struct json_scan scan = {0};
-	json_t *envelope = scan_body(body, length, model, limits, &scan, problem);
+	json_t *envelope = scan_body(body, length, model, limits, executor, &scan, problem);
 	if (envelope != NULL && !attention_tensors_take(&scan, envelope, limits, request, problem)) {
 		json_decref(envelope);
 		envelope = NULL;
@@ -129,7 +129,7 @@ static bool fill_request(struct attention_request *request, const json_t *envelo
 struct attention_request *attention_request_parse(const char *body, size_t length, struct body_forms forms,
                                                   const attn_model *model,
                                                   const struct attention_limits *limits,
-                                                  struct problem *problem)
+                                                  attn_executor *executor, struct problem *problem)
 {
 	struct attention_request *request = calloc(1, sizeof(*request));
 	*problem = (struct problem){.code = PROBLEM_NONE};
@@ -141,7 +141,7 @@ struct attention_request *attention_request_parse(const char *body, size_t lengt
 	json_t *envelope =
 	    forms.request == BODY_SAFETENSORS
 	        ? attention_safetensors_read(body, length, model != NULL, limits, request, problem)
-	        : read_json(body, length, model != NULL, limits, request, problem);
+	        : read_json(body, length, model != NULL, limits, executor, request, problem);
 	if (envelope == NULL || !fill_request(request, envelope, model, limits, problem)) {
 		attention_request_free(request);
 		request = NULL;

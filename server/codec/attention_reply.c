@@ -54,18 +54,19 @@ static bool set_not_finite(const struct attention_output *output, const size_t *
 	                   "this number of the result is NaN or infinite, which JSON cannot say");
 }
 
-/* RESULT_NOT_FINITE with the place of the number. */
+/* RESULT_NOT_FINITE with the place of the number, or DEADLINE. */
 static bool write_output(struct json_writer *writer, const struct attention_output *output,
                          struct problem *problem)
 {
 	const struct reply_tensor *tensor = &output->tensor;
 	size_t index[TENSOR_MAX_RANK];
 	writer->lowest = output->lowest;
-	if (output->integers)
-		json_writer_indices(writer, tensor->indices, tensor->dims, tensor->rank);
-	else if (!json_writer_tensor(writer, tensor->data, tensor->dims, tensor->rank, index))
+	enum json_written written =
+	    output->integers ? json_writer_indices(writer, tensor->indices, tensor->dims, tensor->rank)
+	                     : json_writer_tensor(writer, tensor->data, tensor->dims, tensor->rank, index);
+	if (written == JSON_NOT_FINITE)
 		return set_not_finite(output, index, problem);
-	return true;
+	return written == JSON_WRITTEN || problem_set_status(problem, ATTN_CANCELLED);
 }
 
 void attention_reply_shape(const struct attention_request *request, char out[ATTENTION_SHAPE_TEXT_MAX])
@@ -98,10 +99,12 @@ static bool write_reply(struct json_writer *writer, const struct attention_reque
 	return true;
 }
 
-static char *format_json(const struct attention_request *request, size_t *length, struct problem *problem)
+static char *format_json(const struct attention_request *request, attn_executor *executor, size_t *length,
+                         struct problem *problem)
 {
 	struct json_writer writer;
-	if (!json_writer_open(&writer, attention_request_reply_bytes(request), request->precision)) {
+	if (!json_writer_open(&writer, attention_request_reply_bytes(request), request->precision,
+	                      executor)) {
 		problem_set_status(problem, ATTN_MEMORY);
 		return NULL;
 	}
@@ -114,8 +117,9 @@ static char *format_json(const struct attention_request *request, size_t *length
 	return shrunk != NULL ? shrunk : writer.text;
 }
 
-char *attention_reply_format(const struct attention_request *request, size_t *length, struct problem *problem)
+char *attention_reply_format(const struct attention_request *request, attn_executor *executor, size_t *length,
+                             struct problem *problem)
 {
 	return request->reply_form == BODY_SAFETENSORS ? attention_reply_binary(request, length, problem)
-	                                               : format_json(request, length, problem);
+	                                               : format_json(request, executor, length, problem);
 }

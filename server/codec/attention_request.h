@@ -96,11 +96,11 @@ struct attention_request {
 /* Reads a body of forms.request, to be answered by forms.reply. model is the model named in the path (its
  * layer is picked by the fields `layer` and `kind`), or NULL for POST /v1/attention. NULL with the problem
  * set when it is refused. The body, at any alignment, is not needed any more after the call; the model must
- * outlive the request. */
+ * outlive the request. executor: as json_scan. */
 struct attention_request *attention_request_parse(const char *body, size_t length, struct body_forms forms,
                                                   const attn_model *model,
                                                   const struct attention_limits *limits,
-                                                  struct problem *problem);
+                                                  attn_executor *executor, struct problem *problem);
 void attention_request_free(struct attention_request *request);
 
 /* Bytes the request holds now, will hold for its outputs, and its reply at most. SIZE_MAX on overflow. */
@@ -116,8 +116,9 @@ bool attention_request_reserve(struct attention_request *request);
 attn_mask attention_request_mask(const struct attention_request *request, size_t sequence);
 attn_bias attention_request_bias(const struct attention_request *request, size_t sequence);
 
-/* Writes the reply in its form to malloc'd memory. NULL with MEMORY set, or, of text, RESULT_NOT_FINITE. */
-char *attention_reply_format(const struct attention_request *request, size_t *length,
+/* Writes the reply in its form to malloc'd memory. NULL with MEMORY set, or, of text, RESULT_NOT_FINITE or,
+ * when the executor was cancelled, DEADLINE. executor: as json_writer_open. */
+char *attention_reply_format(const struct attention_request *request, attn_executor *executor, size_t *length,
                              struct problem *problem);
 
 #endif

@@ -105,7 +105,7 @@ static json_t *read_text(struct unpacking *unpacking, const char *name, const ch
 	struct problem own = {.code = PROBLEM_NONE};
 	struct json_scan scan = {0};
 	json_t *value = NULL;
-	json_scan(text, strlen(text), NULL, 0, &limits, &scan, &own);
+	json_scan(text, strlen(text), NULL, 0, &limits, NULL, &scan, &own);
 	if (own.code == PROBLEM_NONE) {
 		value = json_envelope_read(&scan, &own);
 	} else if (own.code == PROBLEM_SYNTAX && is_bare_word(text)) {

@@ -108,7 +108,7 @@ static void set_duplicate(const struct json_scan *scan, size_t position, struct 
 	const struct json_limits limits = {.elements = 0, .envelope = JSON_ENVELOPE_MAX};
 	struct problem there = {.code = PROBLEM_NONE};
 	struct json_scan copy;
-	json_scan(scan->envelope, position, NULL, 0, &limits, &copy, &there);
+	json_scan(scan->envelope, position, NULL, 0, &limits, NULL, &copy, &there);
 	json_scan_clear(&copy);
 	if (there.code == PROBLEM_MEMORY)
 		problem_set_status(problem, ATTN_MEMORY);

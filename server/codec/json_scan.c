@@ -319,7 +319,8 @@ static void note_elements(struct json_walk *walk)
 }
 
 bool json_scan(const char *text, size_t length, const struct json_rule *rules, size_t rule_count,
-               const struct json_limits *limits, struct json_scan *out, struct problem *problem)
+               const struct json_limits *limits, attn_executor *executor, struct json_scan *out,
+               struct problem *problem)
 {
 	assert(rule_count <= JSON_MAX_RULES && problem->code == PROBLEM_NONE);
 	*out = (struct json_scan){0};
@@ -328,6 +329,7 @@ bool json_scan(const char *text, size_t length, const struct json_rule *rules, s
 	                         .rules = rules,
 	                         .rule_count = rule_count,
 	                         .limits = limits,
+	                         .executor = executor,
 	                         .out = out,
 	                         .problem = problem};
 	if (!walk_text(&walk))

@@ -62,9 +62,12 @@ struct json_scan {
  * BEYOND_FLOAT32, BAD_VALUE (an empty array without a shape, or what is not base64), TOO_MANY_ELEMENTS,
  * BODY_TOO_LARGE. Numbers of the envelope are within float32, and
  * integers past int64 stand there as reals. problem->code must be PROBLEM_NONE before. out is
- * always set, and cleared by the caller. */
+ * always set, and cleared by the caller. The executor runs parts of a large text, as many as its size says;
+ * the outcome does not depend on it, save that DEADLINE is set when it was cancelled. NULL: all is done here.
+ */
 bool json_scan(const char *text, size_t length, const struct json_rule *rules, size_t rule_count,
-               const struct json_limits *limits, struct json_scan *out, struct problem *problem);
+               const struct json_limits *limits, attn_executor *executor, struct json_scan *out,
+               struct problem *problem);
 void json_scan_clear(struct json_scan *scan);
 
 #endif

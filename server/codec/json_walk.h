@@ -18,6 +18,7 @@ struct json_walk {
 	const struct json_rule *rules;
 	size_t rule_count;
 	const struct json_limits *limits;
+	attn_executor *executor; /* or NULL */
 	struct json_scan *out;
 	struct problem *problem;
 	bool quiet;           /* inside a tensor: nothing goes to the envelope, no place is a rule's */

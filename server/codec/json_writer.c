@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool json_writer_open(struct json_writer *writer, size_t room, int precision)
+bool json_writer_open(struct json_writer *writer, size_t room, int precision, attn_executor *executor)
 {
-	*writer = (struct json_writer){.text = malloc(room), .room = room, .precision = precision};
+	*writer = (struct json_writer){
+	    .text = malloc(room), .room = room, .precision = precision, .executor = executor};
 	return writer->text != NULL;
 }
 
@@ -109,17 +110,20 @@ static bool write_level(struct json_writer *writer, const struct nesting *nestin
 	return true;
 }
 
-bool json_writer_tensor(struct json_writer *writer, const float *data, const size_t *dims, size_t rank,
-                        size_t *index)
+enum json_written json_writer_tensor(struct json_writer *writer, const float *data, const size_t *dims,
+                                     size_t rank, size_t *index)
 {
 	const struct nesting nesting = {write_floats, sizeof(*data)};
-	return write_level(writer, &nesting, (const char *)data, dims, rank, index);
+	return write_level(writer, &nesting, (const char *)data, dims, rank, index) ? JSON_WRITTEN
+	                                                                            : JSON_NOT_FINITE;
 }
 
-void json_writer_indices(struct json_writer *writer, const int64_t *data, const size_t *dims, size_t rank)
+enum json_written json_writer_indices(struct json_writer *writer, const int64_t *data, const size_t *dims,
+                                      size_t rank)
 {
 	const struct nesting nesting = {write_integers, sizeof(*data)};
 	size_t index[TENSOR_MAX_RANK];
 	assert(rank <= TENSOR_MAX_RANK);
 	write_level(writer, &nesting, (const char *)data, dims, rank, index);
+	return JSON_WRITTEN;
 }

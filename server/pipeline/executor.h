@@ -22,7 +22,7 @@ struct executor;
 struct executor *executor_new(struct queue *queue, attn_arena *scratch, struct heartbeat *heartbeat);
 void executor_free(struct executor *executor);
 
-/* The executor for computing these jobs, who stay until the next call or its end. */
+/* The executor for parsing, computing or formatting these jobs, who stay until the next call or its end. */
 attn_executor *executor_for(struct executor *executor, struct job *const *jobs, size_t count);
 
 #endif

@@ -20,8 +20,10 @@ struct operation {
 	 * charges the job for tensors, scratch and worst-case reply (413 when it can never fit, 429 when not
 	 * now) and frees the body, giving its charge back. Jobs of different operations have different keys.
 	 * A call will hold at most max_sequences sequences (so scratch is charged for no more). A deadline
-	 * that the body asks for becomes job->deadline where it is earlier. */
-	void (*parse)(struct job *job, const struct attention_limits *limits, size_t max_sequences);
+	 * that the body asks for becomes job->deadline where it is earlier. The executor, or NULL,
+	 * helps with a large body and says when the job is cancelled. */
+	void (*parse)(struct job *job, attn_executor *executor, const struct attention_limits *limits,
+	              size_t max_sequences);
 
 	/* All jobs share a batch key. At most max_sequences sequences and max_scores score elements a library
 	 * call, save that a lone sequence over max_scores runs alone; more run as several calls. Cancelled
@@ -30,8 +32,9 @@ struct operation {
 	void (*compute)(struct job **batch, size_t count, const attn_kernels *kernels,
 	                attn_executor *executor, size_t max_sequences, size_t max_scores);
 
-	/* job->reply, reply_length and content_type from the outputs; frees the request. */
-	void (*format)(struct job *job);
+	/* job->reply, reply_length and content_type from the outputs; frees the request. The executor as in
+	 * parse. */
+	void (*format)(struct job *job, attn_executor *executor);
 };
 
 extern const struct operation operation_attention;       /* POST /v1/attention */

@@ -123,11 +123,12 @@ static void shorten_deadline(struct job *job)
 		job->deadline = job->arrived + timeout;
 }
 
-static void attention_parse(struct job *job, const struct attention_limits *limits, size_t max_sequences)
+static void attention_parse(struct job *job, attn_executor *executor, const struct attention_limits *limits,
+                            size_t max_sequences)
 {
 	const attn_model *model = job->model != NULL ? model_instance_model(job->model) : NULL;
-	job->attention =
-	    attention_request_parse(job->body, job->body_length, job->forms, model, limits, &job->problem);
+	job->attention = attention_request_parse(job->body, job->body_length, job->forms, model, limits,
+	                                         executor, &job->problem);
 	free(job->body);
 	job->body = NULL;
 	if (job->attention == NULL)
@@ -269,9 +270,9 @@ static void attention_compute(struct job **batch, size_t count, const attn_kerne
 
 /* ---- format */
 
-static void attention_format(struct job *job)
+static void attention_format(struct job *job, attn_executor *executor)
 {
-	job->reply = attention_reply_format(job->attention, &job->reply_length, &job->problem);
+	job->reply = attention_reply_format(job->attention, executor, &job->reply_length, &job->problem);
 	job->content_type = body_form_media_type(job->forms.reply);
 	attention_request_free(job->attention);
 	job->attention = NULL;

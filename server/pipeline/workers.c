@@ -38,15 +38,18 @@ static void worker_return(struct worker *worker, struct job *job)
 	mailbox_post(worker->config->mailbox, &job->mail_returned);
 }
 
-static void worker_parse(struct worker *worker, struct job *job)
+/* The task's one job, worker->jobs[0]. */
+static void worker_parse(struct worker *worker)
 {
+	struct job *job = worker->jobs[0];
 	const struct workers_config *config = worker->config;
 	if (!job_over(job)) {
 		uint64_t begun = clock_now();
 		uint64_t deadline = job->deadline;
 		job_decode(job, config->max_body);
 		if (!job_over(job))
-			job->operation->parse(job, &config->limits, config->max_sequences);
+			job->operation->parse(job, executor_for(worker->executor, worker->jobs, 1),
+			                      &config->limits, config->max_sequences);
 		job->stages[STAGE_PARSE] = clock_now() - begun;
 		if (job->deadline < deadline)
 			mailbox_post(config->mailbox, &job->mail_deadline);
@@ -99,11 +102,12 @@ static void worker_compute(struct worker *worker, struct job **jobs, size_t coun
 	queue_put_computed(config->queue, jobs, count, ended);
 }
 
-static void worker_format(struct worker *worker, struct job *job)
+static void worker_format(struct worker *worker)
 {
+	struct job *job = worker->jobs[0];
 	if (!job_over(job)) {
 		uint64_t begun = clock_now();
-		job->operation->format(job);
+		job->operation->format(job, executor_for(worker->executor, worker->jobs, 1));
 		if (!job_over(job))
 			job_encode(job);
 		job->stages[STAGE_FORMAT] = clock_now() - begun;
@@ -115,13 +119,13 @@ static void worker_run(struct worker *worker, struct task *task)
 {
 	switch (task->kind) {
 	case TASK_PARSE:
-		worker_parse(worker, task->jobs[0]);
+		worker_parse(worker);
 		break;
 	case TASK_COMPUTE:
 		worker_compute(worker, task->jobs, task->count);
 		break;
 	case TASK_FORMAT:
-		worker_format(worker, task->jobs[0]);
+		worker_format(worker);
 		break;
 	case TASK_TILE:
 		tile_set_run(task->tiles, task->tile, worker->scratch);

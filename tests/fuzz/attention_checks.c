@@ -92,7 +92,7 @@ static void check_reply(const struct attention_request *request)
 {
 	struct problem problem = {.code = PROBLEM_NONE};
 	size_t length;
-	char *reply = attention_reply_format(request, &length, &problem);
+	char *reply = attention_reply_format(request, NULL, &length, &problem);
 	expect(reply != NULL && length <= attention_request_reply_bytes(request));
 	if (request->reply_form == BODY_SAFETENSORS)
 		check_binary(reply, length);
@@ -105,7 +105,7 @@ void attention_checks(const uint8_t *data, size_t size, struct body_forms forms)
 {
 	struct problem problem = {.code = PROBLEM_NONE};
 	struct attention_request *request =
-	    attention_request_parse((const char *)data, size, forms, NULL, &limits, &problem);
+	    attention_request_parse((const char *)data, size, forms, NULL, &limits, NULL, &problem);
 	if (!request) {
 		check_problem(&problem);
 		return;

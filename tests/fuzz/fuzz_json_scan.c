@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text = (const char *)data;
 	if (memchr(text, 0, size) == NULL)
 		check_careful_reader(text, size);
-	bool whole = json_scan(text, size, NULL, 0, &limits, &plain, &problem);
+	bool whole = json_scan(text, size, NULL, 0, &limits, NULL, &plain, &problem);
 	bool json = whole && problem.code != PROBLEM_NOT_FINITE;
 	int wanted = oracle(text, size);
 	if (wanted >= 0 && problem.code != PROBLEM_TOO_DEEP)
@@ -92,7 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_scan_clear(&plain);
 
 	struct problem second = {.code = PROBLEM_NONE};
-	bool same = json_scan(text, size, rules, sizeof(rules) / sizeof(rules[0]), &limits, &scan, &second);
+	bool same =
+	    json_scan(text, size, rules, sizeof(rules) / sizeof(rules[0]), &limits, NULL, &scan, &second);
 	expect(same == whole);
 	if (same && second.code == PROBLEM_NONE)
 		check_envelope(&scan);

@@ -14,7 +14,7 @@ struct attention_request *attention_body_parse_for(const char *text, struct body
 	for (char *c = body; *c != '\0'; c++)
 		*c = (char)(*c == '\'' ? '"' : *c);
 	struct attention_request *request =
-	    attention_request_parse(body, strlen(body), forms, model, limits, problem);
+	    attention_request_parse(body, strlen(body), forms, model, limits, NULL, problem);
 	free(body);
 	return request;
 }

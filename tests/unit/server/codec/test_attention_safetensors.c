@@ -25,7 +25,7 @@ static struct attention_request *parse_for(const char *header, const void *data,
 	memcpy(body + 8 + length, data, size);
 	struct body_forms forms = {BODY_SAFETENSORS, reply};
 	struct attention_request *request =
-	    attention_request_parse(body, 8 + length + size, forms, NULL, &roomy, &problem);
+	    attention_request_parse(body, 8 + length + size, forms, NULL, &roomy, NULL, &problem);
 	memset(bytes, 0xA5, 8 + length + size + 1); /* nothing of the body is needed any more */
 	free(bytes);
 	return request;
@@ -219,7 +219,7 @@ static char *binary_reply(const char *dtype, size_t *length)
 	for (size_t i = 0; i < request->top_indices.count; i++)
 		request->top_indices.indices[i] = 7 * (int64_t)i;
 	request->statistics[ATTENTION_LOGSUMEXP].data[0] = -INFINITY;
-	char *reply = attention_reply_format(request, length, &problem);
+	char *reply = attention_reply_format(request, NULL, length, &problem);
 	ck_assert_ptr_nonnull(reply);
 	ck_assert_uint_le(*length, attention_request_reply_bytes(request));
 	attention_request_free(request);

@@ -27,7 +27,7 @@ static void forget(void)
 static bool walk_limited(const char *text, const struct json_limits *limits)
 {
 	forget();
-	return json_scan(text, strlen(text), rules, RULES, limits, &scan, &problem);
+	return json_scan(text, strlen(text), rules, RULES, limits, NULL, &scan, &problem);
 }
 
 static bool walk(const char *text)
@@ -324,7 +324,7 @@ START_TEST(what_is_not_json_is_a_syntax_problem)
 		ck_assert_msg(problem.code == PROBLEM_SYNTAX, "%s", texts[i]);
 	}
 	forget();
-	ck_assert(!json_scan("[\0]", 3, NULL, 0, &roomy, &scan, &problem));
+	ck_assert(!json_scan("[\0]", 3, NULL, 0, &roomy, NULL, &scan, &problem));
 	forget();
 }
 END_TEST
@@ -364,7 +364,7 @@ static void nest(const char *open, size_t times, bool whole, enum problem_code c
 		at += times;
 	}
 	forget();
-	json_scan(text, at, rules, RULES, &roomy, &scan, &problem);
+	json_scan(text, at, rules, RULES, &roomy, NULL, &scan, &problem);
 	ck_assert_int_eq(problem.code, code);
 	forget();
 	free(text);

@@ -31,7 +31,7 @@ static bool is_json(const char *text, size_t length)
 {
 	struct json_scan scan;
 	struct problem problem = {.code = PROBLEM_NONE};
-	bool whole = json_scan(text, length, NULL, 0, &roomy, &scan, &problem);
+	bool whole = json_scan(text, length, NULL, 0, &roomy, NULL, &scan, &problem);
 	json_scan_clear(&scan);
 	return whole && problem.code != PROBLEM_NOT_FINITE;
 }

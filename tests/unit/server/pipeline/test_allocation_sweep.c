@@ -212,9 +212,10 @@ static struct job *trial_job(struct trial *trial)
 
 static size_t parse(struct trial *trial, struct job *job)
 {
+	attn_executor executor = attn_executor_serial(trial->scratch);
 	job_decode(job, MAX_BODY);
 	if (!job_over(job))
-		job->operation->parse(job, &limits, 32);
+		job->operation->parse(job, &executor, &limits, 32);
 	if (!job_over(job) && !queue_put_parsed(trial->queue, job, 0))
 		problem_set_status(&job->problem, ATTN_MEMORY);
 	return job_over(job);
@@ -235,9 +236,10 @@ static size_t compute(struct trial *trial, struct job **jobs, size_t count)
 	return count - left;
 }
 
-static size_t format(struct job *job)
+static size_t format(struct trial *trial, struct job *job)
 {
-	job->operation->format(job);
+	attn_executor executor = attn_executor_serial(trial->scratch);
+	job->operation->format(job, &executor);
 	if (!job_over(job))
 		job_encode(job);
 	return 1;
@@ -255,7 +257,7 @@ static void work(struct trial *trial, size_t jobs)
 		else if (task.kind == TASK_COMPUTE)
 			ended += compute(trial, task.jobs, task.count);
 		else if (task.kind == TASK_FORMAT)
-			ended += format(task.jobs[0]);
+			ended += format(trial, task.jobs[0]);
 	}
 }
 

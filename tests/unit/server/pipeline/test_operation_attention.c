@@ -45,7 +45,7 @@ static struct job *job_of(const char *body)
 static struct job *parsed(const char *body)
 {
 	struct job *job = job_of(body);
-	operation_attention.parse(job, &limits, 32);
+	operation_attention.parse(job, NULL, &limits, 32);
 	ck_assert_msg(job->problem.code == PROBLEM_NONE, "%s %s", job->problem.pointer, job->problem.detail);
 	ck_assert_ptr_null(job->body);
 	return job;
@@ -64,7 +64,7 @@ static char *reply_alone(const char *body, size_t max_sequences, size_t max_scor
 	struct job *job = parsed(body);
 	compute(&job, 1, max_sequences, max_scores);
 	*largest = job->batch_sequences;
-	operation_attention.format(job);
+	operation_attention.format(job, NULL);
 	ck_assert_int_eq(job->problem.code, PROBLEM_NONE);
 	char *reply = strndup(job->reply, job->reply_length);
 	job_free(job);
@@ -189,7 +189,7 @@ START_TEST(sequences_without_results_are_not_computed)
 	compute(&empty, 1, 32, SIZE_MAX);
 	ck_assert_uint_eq(empty->batch_sequences, 0);
 	ck_assert_int_eq(empty->problem.code, PROBLEM_NONE);
-	operation_attention.format(empty);
+	operation_attention.format(empty, NULL);
 	ck_assert_mem_eq(empty->reply, "{\"context\":[[],[],", strlen("{\"context\":[[],[],"));
 	job_free(empty);
 
@@ -197,7 +197,7 @@ START_TEST(sequences_without_results_are_not_computed)
 	struct job *jobs[] = {parsed(EMPTY("\"weights\":false")), parsed(EMPTY("\"projected\":true"))};
 	ck_assert_mem_eq(&jobs[0]->key, &jobs[1]->key, sizeof(jobs[0]->key));
 	compute(jobs, 2, 32, SIZE_MAX);
-	operation_attention.format(jobs[1]);
+	operation_attention.format(jobs[1], NULL);
 	ck_assert_ptr_nonnull(strstr(jobs[1]->reply, "\"key\":[[[3,4]]]"));
 	job_free(jobs[0]);
 	job_free(jobs[1]);
@@ -213,7 +213,7 @@ START_TEST(a_deadline_of_the_body_counts_from_arrival_and_only_shortens)
 	job_free(job);
 	job = job_of("{\"query\":[[1]],\"timeout_ms\":5000}");
 	job->deadline = 2000; /* of the header */
-	operation_attention.parse(job, &limits, 32);
+	operation_attention.parse(job, NULL, &limits, 32);
 	ck_assert_uint_eq(job->deadline, 2000);
 	job_free(job);
 	stop();
@@ -237,7 +237,7 @@ START_TEST(a_request_that_can_never_fit_is_told_what_would)
 	start(700000);
 	char *body = zeros_body(200, "");
 	struct job *job = job_of(body);
-	operation_attention.parse(job, &limits, 32);
+	operation_attention.parse(job, NULL, &limits, 32);
 	ck_assert_int_eq(job->problem.code, PROBLEM_NEVER_FITS);
 	ck_assert_ptr_nonnull(strstr(job->problem.detail, "700000"));
 	ck_assert_ptr_nonnull(strstr(job->problem.detail, "\"weights\": false"));
@@ -259,7 +259,7 @@ START_TEST(a_request_that_does_not_fit_now_is_told_so)
 	ck_assert_int_eq(budget_grow(&budget, 0, 290000), BUDGET_OK);
 	char *body = zeros_body(20, "");
 	struct job *job = job_of(body);
-	operation_attention.parse(job, &limits, 32);
+	operation_attention.parse(job, NULL, &limits, 32);
 	ck_assert_int_eq(job->problem.code, PROBLEM_BUDGET_FULL);
 	ck_assert_int_eq(problem_status(job->problem.code), 429);
 	budget_give_back(&budget, 290000);
@@ -275,7 +275,7 @@ START_TEST(after_formatting_only_the_reply_is_charged)
 	struct job *job = parsed("{\"query\":[[1,2],[3,4]]}");
 	ck_assert_uint_gt(budget_used(&budget), job->body_length);
 	compute(&job, 1, 32, SIZE_MAX);
-	operation_attention.format(job);
+	operation_attention.format(job, NULL);
 	ck_assert_uint_eq(budget_used(&budget), job->reply_length);
 	ck_assert_str_eq(job->content_type, "application/json");
 	ck_assert_ptr_null(job->attention);
@@ -473,7 +473,7 @@ START_TEST(masks_broadcast_as_numpy_does)
 		         cases[i].fields);
 		struct job *job = parsed(body);
 		compute(&job, 1, 32, SIZE_MAX);
-		operation_attention.format(job);
+		operation_attention.format(job, NULL);
 		ck_assert_double_eq_tol(strtod(context_of(job), NULL), cases[i].first, 1e-5);
 		job_free(job);
 	}
@@ -523,7 +523,7 @@ START_TEST(a_batch_gives_each_job_what_it_gets_alone)
 		ck_assert_uint_eq(jobs[i]->batch_sequences, 8);
 		size_t alone;
 		char *reply = reply_alone(bodies[i], 32, SIZE_MAX, &alone);
-		operation_attention.format(jobs[i]);
+		operation_attention.format(jobs[i], NULL);
 		ck_assert_uint_eq(jobs[i]->reply_length, strlen(reply));
 		ck_assert_mem_eq(jobs[i]->reply, reply, strlen(reply));
 		free(reply);
@@ -589,7 +589,7 @@ START_TEST(a_body_that_is_refused_leaves_its_problem_and_no_request)
 {
 	start(SIZE_MAX);
 	struct job *job = job_of("{\"query\":[[1,2],[3]]}");
-	operation_attention.parse(job, &limits, 32);
+	operation_attention.parse(job, NULL, &limits, 32);
 	ck_assert_int_eq(job->problem.code, PROBLEM_RAGGED);
 	ck_assert_ptr_null(job->attention);
 	ck_assert_ptr_null(job->body);
@@ -615,7 +615,7 @@ static struct job *model_job(struct registry *registry, unsigned seed, size_t se
 	job->body_length = strlen(body);
 	job->model = model_instance_retain(instance);
 	job->deadline = UINT64_MAX;
-	operation_model_attention.parse(job, &limits, 32);
+	operation_model_attention.parse(job, NULL, &limits, 32);
 	ck_assert_msg(job->problem.code == PROBLEM_NONE, "%s", job->problem.detail);
 	return job;
 }

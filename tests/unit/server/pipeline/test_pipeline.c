@@ -65,8 +65,10 @@ static void gate_await(int letter, size_t count)
 	uv_mutex_unlock(&gate.lock);
 }
 
-static void letters_parse(struct job *job, const struct attention_limits *limits, size_t max_sequences)
+static void letters_parse(struct job *job, attn_executor *executor, const struct attention_limits *limits,
+                          size_t max_sequences)
 {
+	(void)executor;
 	(void)limits;
 	(void)max_sequences;
 	parsed++;
@@ -113,8 +115,9 @@ static void letters_compute(struct job **batch, size_t count, const attn_kernels
 	}
 }
 
-static void letters_format(struct job *job)
+static void letters_format(struct job *job, attn_executor *executor)
 {
+	(void)executor;
 	gate_pass(job, 'f');
 	job->reply = strdup(job->body);
 	job->reply_length = strlen(job->reply);
