@@ -160,7 +160,7 @@ static const struct field *find_field(const char *name)
 	return NULL;
 }
 
-bool attention_fields_known(const char *name, bool model, struct problem *problem)
+static bool known(const char *name, bool model, struct problem *problem)
 {
 	int route = model ? ON_MODEL : ON_TENSORS;
 	const struct field *field = find_field(name);
@@ -183,6 +183,21 @@ bool attention_fields_known(const char *name, bool model, struct problem *proble
 	                   name);
 }
 
+static bool known_on_tensors(const char *name, struct problem *problem)
+{
+	return known(name, false, problem);
+}
+
+static bool known_on_model(const char *name, struct problem *problem)
+{
+	return known(name, true, problem);
+}
+
+body_field_known *attention_fields_of(bool model)
+{
+	return model ? known_on_model : known_on_tensors;
+}
+
 bool attention_fields_read(const json_t *envelope, bool model, const struct attention_limits *limits,
                            struct attention_fields *out, struct problem *problem)
 {
@@ -197,7 +212,7 @@ bool attention_fields_read(const json_t *envelope, bool model, const struct atte
 	json_object_foreach((json_t *)envelope, name, value)
 	{
 		char pointer[JSON_POINTER_MAX];
-		if (!attention_fields_known(name, model, problem))
+		if (!known(name, model, problem))
 			return false;
 		json_pointer_member("", name, pointer);
 		if (!find_field(name)->read(value, pointer, &reading))

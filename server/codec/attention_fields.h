@@ -8,6 +8,7 @@
 #define ATTND_CODEC_ATTENTION_FIELDS_H
 
 #include "codec/attention_request.h"
+#include "codec/json_body.h"
 #include "codec/json_value.h"
 
 /* Offsets and windows are kept within this: far beyond any sequence, and safe to add up. */
@@ -58,7 +59,7 @@ bool attention_fields_read(const json_t *envelope, bool model, const struct atte
                            struct attention_fields *out, struct problem *problem);
 void attention_fields_clear(struct attention_fields *fields);
 
-/* UNKNOWN_FIELD for a name that is not a field on the route, with the nearest that is; else true. */
-bool attention_fields_known(const char *name, bool model, struct problem *problem);
+/* Which names are fields on the route. */
+body_field_known *attention_fields_of(bool model);
 
 #endif

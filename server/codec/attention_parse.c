@@ -5,59 +5,20 @@
 #include "codec/attention_outputs.h"
 #include "codec/attention_safetensors.h"
 #include "codec/attention_tensors.h"
-#include "codec/json_envelope.h"
-#include "codec/json_path.h"
-#include "codec/json_scan.h"
+#include "codec/json_body.h"
 
-#include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- a JSON body */
-
-/* A field that is over the limit of the envelope because no route knows it is an unknown field. */
-static void blame_unknown_field(bool model, struct problem *problem)
-{
-	struct problem unknown = {.code = PROBLEM_NONE};
-	char name[JSON_NAME_MAX];
-	size_t length = strcspn(problem->pointer + 1, "/");
-	if (problem->code != PROBLEM_BODY_TOO_LARGE || problem->pointer[0] != '/' || length >= sizeof(name))
-		return;
-	memcpy(name, problem->pointer + 1, length);
-	name[length] = '\0';
-	if (!attention_fields_known(name, model, &unknown))
-		*problem = unknown;
-}
-
-/* Walks the body and reads its envelope; NULL with the problem set. The problem may hold notes even so. */
-static json_t *scan_body(const char *body, size_t length, bool model, const struct attention_limits *limits,
-                         attn_executor *executor, struct json_scan *scan, struct problem *problem)
-{
-	const struct json_limits bounds = {.elements = limits->elements, .envelope = JSON_ENVELOPE_MAX};
-	size_t places = model ? ATTENTION_MODEL_PLACES : ATTENTION_PLACES;
-	if (!json_scan(body, length, attention_rules, places, &bounds, executor, scan, problem))
-		return NULL;
-	if (!scan->object)
-		problem_note(problem, PROBLEM_NOT_AN_OBJECT, "", "the body must be a JSON object");
-	if (!scan->object || problem->code == PROBLEM_NOT_FINITE || problem->code == PROBLEM_NUL_ESCAPE)
-		return NULL;
-	if (scan->envelope == NULL) {
-		blame_unknown_field(model, problem);
-		return NULL;
-	}
-	struct problem duplicate = {.code = PROBLEM_NONE};
-	json_t *envelope = json_envelope_read(scan, &duplicate);
-	if (envelope == NULL && problem->code != PROBLEM_DUPLICATE_KEY)
-		*problem = duplicate;
-	return envelope;
-}
 
 /* Its tensors into the request; its envelope, which the caller frees, or NULL with the problem set. */
 static json_t *read_json(const char *body, size_t length, bool model, const struct attention_limits *limits,
                          attn_executor *executor, struct attention_request *request, struct problem *problem)
 {
 	struct json_scan scan = {0};
-	json_t *envelope = scan_body(body, length, model, limits, executor, &scan, problem);
+	size_t places = model ? ATTENTION_MODEL_PLACES : ATTENTION_PLACES;
+	json_t *envelope = json_body_read(body, length, attention_rules, places, limits->elements,
+	                                  attention_fields_of(model), executor, &scan, problem);
 	if (envelope != NULL && !attention_tensors_take(&scan, envelope, limits, request, problem)) {
 		json_decref(envelope);
 		envelope = NULL;

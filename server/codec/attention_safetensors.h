@@ -2,9 +2,8 @@
  * attention_safetensors.h - an attention request in a safetensors body.
  *
  * Its tensors have the names of the fields, dots between (`projections.query`), and go to the places of a
- * JSON body's; what is not a tensor stands in __metadata__ as JSON text by the name of its field, where a
- * bare word is a string; its key `format`, which the libraries write, says nothing. What both bodies say the
- * same is read from the same envelope by the same code. One thread at a time.
+ * JSON body's; what is not a tensor is read as safetensors_body.h says. What both bodies say the same is read
+ * from the same envelope by the same code. One thread at a time.
  */
 #ifndef ATTND_CODEC_ATTENTION_SAFETENSORS_H
 #define ATTND_CODEC_ATTENTION_SAFETENSORS_H
@@ -12,9 +11,6 @@
 #include "codec/attention_request.h"
 
 #include <jansson.h>
-
-/* Bytes of a body's header, names and fields, at most. */
-#define ATTENTION_SAFETENSORS_HEADER_MAX ((size_t)1 << 20)
 
 /* Copies the body's tensors into the request, `sink` into request->sink, and returns the rest as the envelope
  * of a JSON body, with an index where each tensor stood; the caller frees it. NULL with the problem set:
