@@ -1,55 +1,17 @@
 #include "codec/attention_reply.h"
 
 #include "codec/attention_outputs.h"
-#include "codec/json_path.h"
-#include "codec/json_writer.h"
+#include "codec/reply_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes that two paths share from their start, to the end of a group. */
-static size_t shared_groups(const char *before, const char *path)
-{
-	size_t shared = 0;
-	for (size_t i = 0; before[i] != '\0' && before[i] == path[i]; i++) {
-		if (path[i] == '.')
-			shared = i + 1;
-	}
-	return shared;
-}
-
-/* A brace for each group of the path that is open. */
-static void close_groups(struct json_writer *writer, const char *path)
-{
-	for (; *path != '\0'; path++) {
-		if (*path == '.')
-			json_writer_text(writer, "}");
-	}
-}
-
-/* Leaves the groups of `before`, "" at first, and enters those of `path`: `"group":{"name":`. */
-static void write_name(struct json_writer *writer, const char *before, const char *path)
-{
-	size_t shared = shared_groups(before, path);
-	close_groups(writer, before + shared);
-	if (*before != '\0')
-		json_writer_text(writer, ",");
-	const char *name = path + shared;
-	for (size_t length; (length = strcspn(name, "."), name[length] == '.'); name += length + 1)
-		json_writer_text(writer, "\"%.*s\":{", (int)length, name);
-	json_writer_text(writer, "\"%s\":", name);
-}
-
 static bool set_not_finite(const struct attention_output *output, const size_t *index,
                            struct problem *problem)
 {
 	char pointer[JSON_POINTER_MAX];
-	size_t length = (size_t)snprintf(pointer, sizeof(pointer), "/%s", output->path);
-	for (size_t i = 0; i < length; i++)
-		pointer[i] = pointer[i] == '.' ? '/' : pointer[i];
-	for (size_t i = 0; i < output->tensor.rank; i++)
-		length += (size_t)snprintf(pointer + length, sizeof(pointer) - length, "/%zu", index[i]);
+	reply_path_pointer(output->path, index, output->tensor.rank, pointer);
 	return problem_set(problem, PROBLEM_RESULT_NOT_FINITE, pointer,
 	                   "this number of the result is NaN or infinite, which JSON cannot say");
 }
@@ -88,12 +50,12 @@ static bool write_reply(struct json_writer *writer, const struct attention_reque
 	const char *before = "";
 	json_writer_text(writer, "{");
 	for (size_t i = 0; i < count; i++) {
-		write_name(writer, before, outputs[i].path);
+		reply_path_write(writer, before, outputs[i].path);
 		if (!write_output(writer, &outputs[i], problem))
 			return false;
 		before = outputs[i].path;
 	}
-	write_name(writer, before, "shape");
+	reply_path_write(writer, before, "shape");
 	attention_reply_shape(request, shape);
 	json_writer_text(writer, "%s}\n", shape);
 	return true;
