@@ -5,18 +5,11 @@
 
 /* ---- shapes */
 
-/* A shape of up to four dimensions; 0 where one is 0, SIZE_MAX on overflow. */
 static void set_shape(struct reply_tensor *tensor, bool wanted, const size_t *dims, size_t rank)
 {
-	tensor->rank = wanted ? rank : 0;
-	tensor->count = 0;
-	if (!wanted)
-		return;
-	memcpy(tensor->dims, dims, rank * sizeof(*dims));
-	if (!attn_size_product(dims, rank, &tensor->count))
-		tensor->count = SIZE_MAX;
-	for (size_t i = 0; i < rank; i++)
-		tensor->count = dims[i] == 0 ? 0 : tensor->count;
+	*tensor = (struct reply_tensor){.rank = 0};
+	if (wanted)
+		reply_tensor_shape(tensor, dims, rank);
 }
 
 /* The last `rank` of [batch, ...], and the batch where the request has one. */
@@ -106,7 +99,7 @@ static const char *const statistic_paths[ATTENTION_STATISTICS] = {
 
 /* A list that grows; tensors that are not asked for are passed over. */
 struct listing {
-	struct attention_output *out;
+	struct reply_output *out;
 	size_t count;
 };
 
@@ -114,7 +107,7 @@ static void list(struct listing *listing, const char *path, const struct reply_t
 {
 	if (tensor->rank > 0)
 		listing->out[listing->count++] =
-		    (struct attention_output){.path = path, .tensor = *tensor, .lowest = lowest};
+		    (struct reply_output){.path = path, .tensor = *tensor, .lowest = lowest};
 }
 
 static void list_top(struct listing *listing, const char *indices, const char *values,
@@ -153,7 +146,7 @@ static void list_present(struct listing *listing, const char *path, const struct
 }
 
 size_t attention_outputs_list(const struct attention_request *request,
-                              struct attention_output out[ATTENTION_OUTPUTS_MAX])
+                              struct reply_output out[ATTENTION_OUTPUTS_MAX])
 {
 	struct listing listing = {.out = out};
 	list(&listing, "context", &request->context, false);

@@ -12,13 +12,6 @@
 #define ATTENTION_OUTPUTS_MAX 16
 #define ATTENTION_PATH_MAX 32 /* bytes of a path, at most */
 
-struct attention_output {
-	const char *path;           /* names from the reply's top down, dots between: "stages.masked" */
-	struct reply_tensor tensor; /* a view of the request's */
-	bool integers;              /* the tensor's indices hold it, not its data */
-	bool lowest;                /* text writes -infinity as the lowest float32 */
-};
-
 /* Sets rank, dims and count (SIZE_MAX on overflow) of every output; rank 0 where it is not asked for. All but
  * the outputs must be resolved. */
 void attention_outputs_shape(struct attention_request *request);
@@ -29,7 +22,7 @@ void attention_outputs_ask(struct attention_request *request, enum weights_form 
 /* The outputs asked for, in the order of the reply, those of one group side by side; returns how many.
  * Memory may stand in it twice: projected.key is present_key. */
 size_t attention_outputs_list(const struct attention_request *request,
-                              struct attention_output out[ATTENTION_OUTPUTS_MAX]);
+                              struct reply_output out[ATTENTION_OUTPUTS_MAX]);
 
 /* Bytes of their memory; SIZE_MAX on overflow. */
 size_t attention_outputs_bytes(const struct attention_request *request);

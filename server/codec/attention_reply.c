@@ -7,30 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool set_not_finite(const struct attention_output *output, const size_t *index,
-                           struct problem *problem)
-{
-	char pointer[JSON_POINTER_MAX];
-	reply_path_pointer(output->path, index, output->tensor.rank, pointer);
-	return problem_set(problem, PROBLEM_RESULT_NOT_FINITE, pointer,
-	                   "this number of the result is NaN or infinite, which JSON cannot say");
-}
-
-/* RESULT_NOT_FINITE with the place of the number, or DEADLINE. */
-static bool write_output(struct json_writer *writer, const struct attention_output *output,
-                         struct problem *problem)
-{
-	const struct reply_tensor *tensor = &output->tensor;
-	size_t index[TENSOR_MAX_RANK];
-	writer->lowest = output->lowest;
-	enum json_written written =
-	    output->integers ? json_writer_indices(writer, tensor->indices, tensor->dims, tensor->rank)
-	                     : json_writer_tensor(writer, tensor->data, tensor->dims, tensor->rank, index);
-	if (written == JSON_NOT_FINITE)
-		return set_not_finite(output, index, problem);
-	return written == JSON_WRITTEN || problem_set_status(problem, ATTN_CANCELLED);
-}
-
 void attention_reply_shape(const struct attention_request *request, char out[ATTENTION_SHAPE_TEXT_MAX])
 {
 	const attn_shape *shape = &request->shape;
@@ -45,13 +21,12 @@ static bool write_reply(struct json_writer *writer, const struct attention_reque
                         struct problem *problem)
 {
 	char shape[ATTENTION_SHAPE_TEXT_MAX];
-	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	struct reply_output outputs[ATTENTION_OUTPUTS_MAX];
 	size_t count = attention_outputs_list(request, outputs);
 	const char *before = "";
 	json_writer_text(writer, "{");
 	for (size_t i = 0; i < count; i++) {
-		reply_path_write(writer, before, outputs[i].path);
-		if (!write_output(writer, &outputs[i], problem))
+		if (!reply_output_write(writer, before, &outputs[i], problem))
 			return false;
 		before = outputs[i].path;
 	}

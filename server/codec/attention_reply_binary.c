@@ -10,14 +10,14 @@
 	(SAFETENSORS_FRAME_MAX + (ATTENTION_OUTPUTS_MAX + 1) * SAFETENSORS_ENTRY_MAX +                       \
 	 ATTENTION_OUTPUTS_MAX * ATTENTION_PATH_MAX + 2 * ATTENTION_SHAPE_TEXT_MAX)
 
-static attn_dtype dtype_of(const struct attention_request *request, const struct attention_output *output)
+static attn_dtype dtype_of(const struct attention_request *request, const struct reply_output *output)
 {
 	return output->integers ? ATTN_INT64 : request->output_dtype;
 }
 
 size_t attention_reply_binary_bytes(const struct attention_request *request)
 {
-	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	struct reply_output outputs[ATTENTION_OUTPUTS_MAX];
 	size_t count = attention_outputs_list(request, outputs), total = HEADER_MAX, bytes;
 	for (size_t i = 0; i < count; i++) {
 		size_t size = attn_dtype_size(dtype_of(request, &outputs[i]));
@@ -30,7 +30,7 @@ size_t attention_reply_binary_bytes(const struct attention_request *request)
 
 /* Those of integers, which have 8 bytes an element, or those of numbers. */
 static void write_entries(struct safetensors_writer *writer, const struct attention_request *request,
-                          const struct attention_output *outputs, size_t count, bool integers)
+                          const struct reply_output *outputs, size_t count, bool integers)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct reply_tensor *tensor = &outputs[i].tensor;
@@ -41,7 +41,7 @@ static void write_entries(struct safetensors_writer *writer, const struct attent
 }
 
 static void write_data(struct safetensors_writer *writer, const struct attention_request *request,
-                       const struct attention_output *outputs, size_t count, bool integers)
+                       const struct reply_output *outputs, size_t count, bool integers)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct reply_tensor *tensor = &outputs[i].tensor;
@@ -56,7 +56,7 @@ static void write_data(struct safetensors_writer *writer, const struct attention
 
 char *attention_reply_binary(const struct attention_request *request, size_t *length, struct problem *problem)
 {
-	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	struct reply_output outputs[ATTENTION_OUTPUTS_MAX];
 	size_t count = attention_outputs_list(request, outputs);
 	char shape[ATTENTION_SHAPE_TEXT_MAX];
 	struct safetensors_writer writer;

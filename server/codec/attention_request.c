@@ -37,23 +37,6 @@ static size_t sum(size_t a, size_t b)
 	return attn_size_add(a, b, &out) ? out : SIZE_MAX;
 }
 
-static size_t product(size_t a, size_t b)
-{
-	size_t out;
-	return attn_size_mul(a, b, &out) ? out : SIZE_MAX;
-}
-
-/* Bytes of a shape printed as nested arrays, at most: brackets and commas of every array, and the numbers. */
-static size_t printed(const size_t *dims, size_t rank)
-{
-	size_t arrays = 1, bytes = 0;
-	for (size_t i = 0; i < rank; i++) {
-		bytes = sum(bytes, product(arrays, 3));
-		arrays = product(arrays, dims[i]);
-	}
-	return sum(bytes, product(arrays, NUMBER_TEXT_MAX));
-}
-
 size_t attention_request_input_bytes(const struct attention_request *request)
 {
 	const attn_selection *selection = &request->selection;
@@ -75,12 +58,12 @@ size_t attention_request_output_bytes(const struct attention_request *request)
 
 size_t attention_request_reply_bytes(const struct attention_request *request)
 {
-	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	struct reply_output outputs[ATTENTION_OUTPUTS_MAX];
 	if (request->reply_form == BODY_SAFETENSORS)
 		return attention_reply_binary_bytes(request);
 	size_t count = attention_outputs_list(request, outputs), bytes = ATTENTION_REPLY_FRAME;
 	for (size_t i = 0; i < count; i++)
-		bytes = sum(bytes, printed(outputs[i].tensor.dims, outputs[i].tensor.rank));
+		bytes = sum(bytes, reply_output_text_bytes(&outputs[i]));
 	return bytes;
 }
 

@@ -13,6 +13,7 @@
 #include "attn.h"
 #include "codec/body_form.h"
 #include "codec/problem.h"
+#include "codec/reply_output.h"
 #include "codec/tensor.h"
 
 #include <stdbool.h>
@@ -37,15 +38,6 @@ enum attention_stage {
 	ATTENTION_STAGES
 };
 enum attention_statistic { ATTENTION_ENTROPY, ATTENTION_LOGSUMEXP, ATTENTION_MAXIMUM, ATTENTION_STATISTICS };
-
-/* A tensor of the reply: floats (data), or integers (indices); the other pointer is NULL. */
-struct reply_tensor {
-	float *data;
-	int64_t *indices;
-	size_t rank; /* 0: not asked for */
-	size_t dims[TENSOR_MAX_RANK];
-	size_t count; /* product of dims, SIZE_MAX on overflow */
-};
 
 struct attention_request {
 	/* inputs; key.data and value.data are NULL where they default to query and key */

@@ -108,7 +108,7 @@ END_TEST
 static void outputs_are(const char *fields, const char *expected)
 {
 	struct attention_request *request = accept(fields);
-	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	struct reply_output outputs[ATTENTION_OUTPUTS_MAX];
 	char paths[512] = "";
 	size_t count = attention_outputs_list(request, outputs), length = 0;
 	for (size_t i = 0; i < count; i++)

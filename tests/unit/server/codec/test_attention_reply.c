@@ -212,7 +212,7 @@ END_TEST
 /* Fills every output with one number, indices with 1. */
 static void fill(struct attention_request *request, float number)
 {
-	struct attention_output outputs[ATTENTION_OUTPUTS_MAX];
+	struct reply_output outputs[ATTENTION_OUTPUTS_MAX];
 	size_t count = attention_outputs_list(request, outputs);
 	for (size_t i = 0; i < count; i++) {
 		const struct reply_tensor *tensor = &outputs[i].tensor;
