@@ -3,11 +3,14 @@
 #include <limits.h>
 #include <math.h>
 
+#define RELATIVE_REACH_MAX ((size_t)1 << 30)
+
 static bool scalars_valid(const attn_options *options)
 {
 	return isfinite(options->scale) && options->softcap >= 0 && isfinite(options->softcap) &&
 	       options->window_left >= -1 && options->window_right >= -1 &&
-	       options->causal <= ATTN_CAUSAL_OFFSET;
+	       options->causal <= ATTN_CAUSAL_OFFSET &&
+	       (options->relative == NULL || options->relative_reach <= RELATIVE_REACH_MAX);
 }
 
 static bool rotation_valid(const attn_shape *shape, const attn_options *options)

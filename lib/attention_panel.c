@@ -67,6 +67,12 @@ static const float *bias_row(const struct attn_panel *panel, size_t r)
 	return bias->data + panel->head * bias->head_stride + (panel->first + r) * bias->query_stride;
 }
 
+static const float *relative_row(const struct attn_panel *panel)
+{
+	const attn_options *options = panel->call->options;
+	return options->relative + panel->head * (2 * options->relative_reach + 1);
+}
+
 bool attn_panel_allows(const struct attn_panel *panel, size_t r, size_t key)
 {
 	const attn_sequence *sequence = panel->sequence;
@@ -126,6 +132,19 @@ static void scores_slope(float *scores, size_t count, float slope, double diagon
 		scores[j] -= slope * (float)fabs(diagonal - (double)(first + j));
 }
 
+/* Adds what a head has learned of the distances j - i' (Shaw et al. 2018; Raffel et al. 2020) to scores of
+ * keys from first on. */
+static void scores_relative(float *scores, size_t count, const float *table, size_t reach, __int128 diagonal,
+                            size_t first)
+{
+	const __int128 middle = (__int128)reach;
+	for (size_t j = 0; j < count; j++) {
+		__int128 at = middle + (__int128)(first + j) - diagonal;
+		at = at < 0 ? 0 : at;
+		scores[j] += table[at > 2 * middle ? 2 * reach : (size_t)at];
+	}
+}
+
 /* Adds; a bias of -infinity takes the place of the score, NaN too. */
 static void scores_bias(float *scores, size_t count, const float *bias, size_t stride)
 {
@@ -170,6 +189,9 @@ void attn_panel_adjust(const struct attn_panel *panel, size_t r)
 		double diagonal = (double)(panel->first + r) + (double)diagonal_offset(panel);
 		scores_slope(scores, count, call->options->slopes[panel->head], diagonal, span.lo);
 	}
+	if (call->options->relative != NULL)
+		scores_relative(scores, count, relative_row(panel), call->options->relative_reach,
+		                (__int128)(panel->first + r) + diagonal_offset(panel), span.lo);
 	if (sequence->mask.data != NULL) {
 		size_t stride = sequence->mask.key_stride;
 		scores_mask(scores, count, mask_row(panel, r) + span.lo * stride, stride);

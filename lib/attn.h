@@ -177,9 +177,13 @@ typedef struct attn_options {
 	int64_t position_offset;           /* position of the first query and of the first new key */
 	bool sinusoidal;                   /* attn_layer_run: adds attn_sinusoid to its inputs */
 	const attn_selection *selection;   /* NULL: everything, no top k */
+	/* [heads, 2 * reach + 1] learned biases of distances: adds number reach + (j - i') of a head,
+	 * distances beyond reach counting as reach, which is at most 2^30; NULL: none */
+	const float *relative;
+	size_t relative_reach;
 } attn_options;
 
-/* 1/sqrt(head_width), no softcap, mask, window, sink, slopes or positions; rope_theta 10000. */
+/* 1/sqrt(head_width), no softcap, mask, window, sink, slopes, biases or positions; rope_theta 10000. */
 attn_options attn_options_default(size_t head_width);
 
 /* A read-only [heads, rows, width] tensor whose rows are contiguous. */
@@ -230,7 +234,7 @@ void attn_alibi_slopes(size_t heads, float *out);
 
 /* Scaled dot-product attention of count sequences, heads separately (Vaswani et al. 2017, eq. 1):
  *   scores  = scale * Q K^T;  capped = softcap * tanh(scores / softcap)
- *   masked  = capped + bias (+ ALiBi) where mask, key_length, causal and window all allow, else excluded
+ *   masked  = capped + biases (+ ALiBi) where mask, key_length, causal and window all allow, else excluded
  *   weights = softmax over allowed keys (and the sink);  context = weights V
  * A row with no allowed key has zero weights and zero context. Excluded keys and values have no influence,
  * NaN and infinity included; a NaN in an allowed input gives NaN in the rows it touches.

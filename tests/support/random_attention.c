@@ -97,6 +97,10 @@ attn_options draw_options(struct draw *draw, const attn_shape *shape)
 		options.sink = draw_floats(draw, shape->heads);
 	if (draw_chance(draw, 20))
 		options.slopes = draw_floats(draw, shape->heads);
+	if (draw_chance(draw, 20)) {
+		options.relative_reach = draw_size(draw, 0, shape->keys + 1);
+		options.relative = draw_floats(draw, shape->heads * (2 * options.relative_reach + 1));
+	}
 	if (shape->head_width % 2 == 0 && draw_chance(draw, 50)) {
 		options.rotation = draw_chance(draw, 50) ? ATTN_ROTATE_HALVES : ATTN_ROTATE_PAIRS;
 		options.rope_theta = (double)draw_size(draw, 1, 20000);

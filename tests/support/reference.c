@@ -137,6 +137,14 @@ static void fill_scores(const struct row *row, size_t j)
 	if (options->slopes != NULL)
 		sum -= (double)options->slopes[row->h] *
 		       fabs(diagonal(shape, options, row->sequence, row->i) - (double)j);
+	if (options->relative != NULL) {
+		const double reach = (double)options->relative_reach;
+		double distance = (double)j - diagonal(shape, options, row->sequence, row->i);
+		distance = fmin(fmax(distance, -reach), reach);
+		sum +=
+		    (double)options
+		        ->relative[row->h * (2 * options->relative_reach + 1) + (size_t)(distance + reach)];
+	}
 	bool may = allowed(shape, options, row->sequence, row->h, row->i, j);
 	row->out->masked[at] = may ? sum : -INFINITY;
 }

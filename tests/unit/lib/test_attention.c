@@ -565,6 +565,20 @@ static void slopes_lower_scores_by_distance_from_the_diagonal(attn_kernels *kern
 }
 ON_EACH_SET(slopes_lower_scores_by_distance_from_the_diagonal)
 
+static void relative_biases_add_by_distance_up_to_their_reach(attn_kernels *kernels)
+{
+	float masked[3 * 4];
+	struct small small = small_make(1, 1, 3, 4, 2, 1); /* query 0 stands at key 1 */
+	small.options.relative = (const float[]){10, 1, 20};
+	small.options.relative_reach = 1;
+	small.sequence.masked = masked;
+	small_run(kernels, &small);
+	SMALL_SAME(masked, 10, 1, 20, 20, 10, 10, 1, 20, 10, 10, 10, 1);
+	small.options.relative_reach = ((size_t)1 << 30) + 1;
+	small_refused(kernels, small, ATTN_INVALID);
+}
+ON_EACH_SET(relative_biases_add_by_distance_up_to_their_reach)
+
 /* ---- arguments */
 
 static void options_out_of_range_are_refused(attn_kernels *kernels)
@@ -634,4 +648,5 @@ SUITE_MAIN("attention", EACH_SET(rule_1_true_means_may_attend), EACH_SET(rule_1_
            EACH_SET(rule_13_the_scale_may_be_one_as_t5_has_it),
            EACH_SET(a_sink_takes_weight_and_has_no_value),
            EACH_SET(slopes_lower_scores_by_distance_from_the_diagonal),
+           EACH_SET(relative_biases_add_by_distance_up_to_their_reach),
            EACH_SET(options_out_of_range_are_refused), EACH_SET(an_empty_batch_is_legal))
