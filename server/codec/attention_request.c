@@ -2,6 +2,7 @@
 
 #include "codec/attention_outputs.h"
 #include "codec/attention_reply.h"
+#include "codec/saturating.h"
 
 #include <stdlib.h>
 
@@ -29,13 +30,7 @@ void attention_request_free(struct attention_request *request)
 	free(request);
 }
 
-/* ---- sizes; SIZE_MAX once anything overflows */
-
-static size_t sum(size_t a, size_t b)
-{
-	size_t out;
-	return attn_size_add(a, b, &out) ? out : SIZE_MAX;
-}
+/* ---- sizes */
 
 size_t attention_request_input_bytes(const struct attention_request *request)
 {
@@ -63,7 +58,7 @@ size_t attention_request_reply_bytes(const struct attention_request *request)
 		return attention_reply_binary_bytes(request);
 	size_t count = attention_outputs_list(request, outputs), bytes = ATTENTION_REPLY_FRAME;
 	for (size_t i = 0; i < count; i++)
-		bytes = sum(bytes, reply_output_text_bytes(&outputs[i]));
+		bytes = saturating_add(bytes, reply_output_text_bytes(&outputs[i]));
 	return bytes;
 }
 

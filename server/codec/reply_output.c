@@ -1,8 +1,8 @@
 #include "codec/reply_output.h"
 
-#include "attn.h"
 #include "codec/numbers.h"
 #include "codec/reply_path.h"
+#include "codec/saturating.h"
 
 #include <string.h>
 
@@ -16,28 +16,16 @@ void reply_tensor_shape(struct reply_tensor *tensor, const size_t *dims, size_t 
 		tensor->count = dims[i] == 0 ? 0 : tensor->count;
 }
 
-static size_t sum(size_t a, size_t b)
-{
-	size_t out;
-	return attn_size_add(a, b, &out) ? out : SIZE_MAX;
-}
-
-static size_t product(size_t a, size_t b)
-{
-	size_t out;
-	return attn_size_mul(a, b, &out) ? out : SIZE_MAX;
-}
-
 /* Brackets and commas of every array, and the numbers. */
 size_t reply_output_text_bytes(const struct reply_output *output)
 {
 	const struct reply_tensor *tensor = &output->tensor;
 	size_t arrays = 1, bytes = 0;
 	for (size_t i = 0; i < tensor->rank; i++) {
-		bytes = sum(bytes, product(arrays, 3));
-		arrays = product(arrays, tensor->dims[i]);
+		bytes = saturating_add(bytes, saturating_mul(arrays, 3));
+		arrays = saturating_mul(arrays, tensor->dims[i]);
 	}
-	return sum(bytes, product(arrays, NUMBER_TEXT_MAX));
+	return saturating_add(bytes, saturating_mul(arrays, NUMBER_TEXT_MAX));
 }
 
 static bool set_not_finite(const struct reply_output *output, const size_t *index, struct problem *problem)

@@ -1,5 +1,7 @@
 #include "pipeline/job.h"
 
+#include "observe/clock.h"
+
 #include <stdlib.h>
 
 struct job *job_new(const struct operation *operation, struct budget *budget)
@@ -50,6 +52,25 @@ enum budget_result job_charge(struct job *job, size_t bytes)
 	}
 	job->charged = bytes;
 	return BUDGET_OK;
+}
+
+enum budget_result job_charge_parsed(struct job *job, size_t bytes)
+{
+	enum budget_result result = job_charge(job, bytes);
+	if (result == BUDGET_LATER)
+		problem_set(&job->problem, PROBLEM_BUDGET_FULL, "",
+		            "the request needs %zu bytes of memory; %zu of %zu are in use now", bytes,
+		            budget_used(job->budget), job->budget->limit);
+	return result;
+}
+
+void job_shorten_deadline(struct job *job, uint64_t timeout_ms)
+{
+	if (timeout_ms == 0 || timeout_ms > UINT64_MAX / CLOCK_NS_PER_MS)
+		return;
+	uint64_t timeout = timeout_ms * CLOCK_NS_PER_MS;
+	if (job->deadline > job->arrived && timeout < job->deadline - job->arrived)
+		job->deadline = job->arrived + timeout;
 }
 
 void job_list_append(struct job_list *list, struct job *job)

@@ -110,6 +110,13 @@ bool job_over(const struct job *job);
 /* Makes `charged` exactly `bytes`: gives back what is over, or grows it (a failure changes nothing). */
 enum budget_result job_charge(struct job *job, size_t bytes);
 
+/* The same for what a parsed request needs: BUDGET_FULL is set where it does not fit now; where it never
+ * will, the problem is the caller's to tell. */
+enum budget_result job_charge_parsed(struct job *job, size_t bytes);
+
+/* Brings the deadline forward to timeout_ms (0: none) after the arrival. */
+void job_shorten_deadline(struct job *job, uint64_t timeout_ms);
+
 /* Jobs in order, linked through next and previous: a job is in one list at a time. {0} is empty. */
 struct job_list {
 	struct job *first, *last;

@@ -1,9 +1,10 @@
 #include "pipeline/operation.h"
 
 #include "codec/attention_outputs.h"
-#include "observe/clock.h"
+#include "codec/saturating.h"
 #include "pipeline/attention_key.h"
 #include "pipeline/attention_sequence.h"
+#include "pipeline/calls.h"
 
 #include <stdlib.h>
 
@@ -27,18 +28,6 @@ static double sequence_work(const struct attention_request *request)
 	size_t keys = shape->keys - shape->past;
 	return work + linear_work(&layer->query, shape->queries) + linear_work(&layer->key, keys) +
 	       linear_work(&layer->value, keys) + linear_work(&layer->output, shape->queries);
-}
-
-static size_t saturating_mul(size_t a, size_t b)
-{
-	size_t product;
-	return attn_size_mul(a, b, &product) ? product : SIZE_MAX;
-}
-
-static size_t saturating_add(size_t a, size_t b)
-{
-	size_t sum;
-	return attn_size_add(a, b, &sum) ? sum : SIZE_MAX;
 }
 
 static size_t sequence_scores(const attn_shape *shape)
@@ -99,28 +88,10 @@ static void refuse_never(struct job *job, size_t bytes, size_t max_sequences)
 static bool charge(struct job *job, size_t max_sequences)
 {
 	size_t bytes = bytes_needed(job->attention, max_sequences);
-	switch (job_charge(job, bytes)) {
-	case BUDGET_OK:
-		return true;
-	case BUDGET_NEVER:
+	enum budget_result result = job_charge_parsed(job, bytes);
+	if (result == BUDGET_NEVER)
 		refuse_never(job, bytes, max_sequences);
-		return false;
-	case BUDGET_LATER:
-		break;
-	}
-	return problem_set(&job->problem, PROBLEM_BUDGET_FULL, "",
-	                   "the request needs %zu bytes of memory; %zu of %zu are in use now", bytes,
-	                   budget_used(job->budget), job->budget->limit);
-}
-
-static void shorten_deadline(struct job *job)
-{
-	uint64_t timeout_ms = job->attention->timeout_ms;
-	if (timeout_ms == 0 || timeout_ms > UINT64_MAX / CLOCK_NS_PER_MS)
-		return;
-	uint64_t timeout = timeout_ms * CLOCK_NS_PER_MS;
-	if (job->deadline > job->arrived && timeout < job->deadline - job->arrived)
-		job->deadline = job->arrived + timeout;
+	return result == BUDGET_OK;
 }
 
 static void attention_parse(struct job *job, attn_executor *executor, const struct attention_limits *limits,
@@ -133,7 +104,7 @@ static void attention_parse(struct job *job, attn_executor *executor, const stru
 	job->body = NULL;
 	if (job->attention == NULL)
 		return;
-	shorten_deadline(job);
+	job_shorten_deadline(job, job->attention->timeout_ms);
 	fill_sizes(job);
 	attention_key_fill(job);
 	if (charge(job, max_sequences) && !attention_request_reserve(job->attention))
@@ -141,131 +112,68 @@ static void attention_parse(struct job *job, attn_executor *executor, const stru
 		            attention_request_output_bytes(job->attention));
 }
 
-/* ---- compute: calls of the library */
+/* ---- compute: calls of the library; all jobs of a batch are one lot */
 
-/* Where a walk over the sequences of several jobs stands. */
-struct cursor {
-	struct job *const *jobs;
-	size_t count;
-	size_t job, sequence;
-};
-
-/* The sequences of one library call: one of the arrays, by split_heads. */
-struct slice {
-	size_t room, count;
-	size_t first_job, last_job; /* whose sequences it holds */
-	attn_layer_sequence *through_layer;
-	attn_sequence *of_heads;
-};
-
-struct means {
-	const attn_kernels *kernels;
-	attn_executor *executor;
-	size_t most; /* sequences a call, at least 1 */
-};
-
-static void slice_fill(struct slice *slice, struct cursor *at)
+static size_t lot_count(const struct call_lot *lot, const struct job *job)
 {
-	slice->count = 0;
-	while (slice->count < slice->room && at->job < at->count) {
-		const struct attention_request *request = at->jobs[at->job]->attention;
-		if (at->sequence == at->jobs[at->job]->sequences) {
-			at->job++;
-			at->sequence = 0;
-			continue;
-		}
-		if (slice->count == 0)
-			slice->first_job = at->job;
-		slice->last_job = at->job;
-		if (request->split_heads)
-			slice->of_heads[slice->count++] =
-			    attention_sequence_of_heads(request, at->sequence++);
-		else
-			slice->through_layer[slice->count++] =
-			    attention_sequence_through_layer(request, at->sequence++);
-	}
+	(void)lot;
+	return job->sequences;
 }
 
-static attn_status slice_run(const struct slice *slice, const struct attention_request *like,
-                             const struct means *means)
+static bool fill_heads(const struct call_lot *lot, const struct job *job, size_t index, void *item,
+                       attn_arena *scratch)
 {
-	if (like->split_heads)
-		return attn_attend(means->kernels, means->executor, &like->shape, &like->options,
-		                   slice->of_heads, slice->count);
-	return attn_layer_run(means->kernels, means->executor, &like->layer, like->shape.queries,
-	                      like->shape.keys, like->shape.past, &like->options, slice->through_layer,
-	                      slice->count);
+	(void)lot;
+	(void)scratch;
+	*(attn_sequence *)item = attention_sequence_of_heads(job->attention, index);
+	return true;
 }
 
-static bool slice_reserve(struct slice *slice, bool split_heads, attn_arena *scratch)
+static bool fill_layer(const struct call_lot *lot, const struct job *job, size_t index, void *item,
+                       attn_arena *scratch)
 {
-	if (split_heads)
-		slice->of_heads = attn_arena_alloc(scratch, slice->room * sizeof(*slice->of_heads));
-	else
-		slice->through_layer = attn_arena_alloc(scratch, slice->room * sizeof(*slice->through_layer));
-	return slice->of_heads != NULL || slice->through_layer != NULL;
+	(void)lot;
+	(void)scratch;
+	*(attn_layer_sequence *)item = attention_sequence_through_layer(job->attention, index);
+	return true;
 }
 
-static void note_call(struct job *const *jobs, const struct slice *slice)
+static attn_status run_heads(const struct call_lot *lot, const void *items, size_t count,
+                             const struct call_means *means)
 {
-	for (size_t i = slice->first_job; i <= slice->last_job; i++) {
-		if (jobs[i]->batch_sequences < slice->count)
-			jobs[i]->batch_sequences = slice->count;
-	}
+	const struct attention_request *like = lot->like->attention;
+	return attn_attend(means->kernels, means->executor, &like->shape, &like->options, items, count);
 }
 
-/* All sequences of the jobs in as few calls as the most allows. */
-static attn_status compute_together(struct job *const *jobs, size_t count, const struct means *means)
+static attn_status run_layer(const struct call_lot *lot, const void *items, size_t count,
+                             const struct call_means *means)
 {
-	const struct attention_request *like = jobs[0]->attention;
-	size_t total = 0;
-	for (size_t i = 0; i < count; i++)
-		total += jobs[i]->sequences;
-	struct slice slice = {.room = total < means->most ? total : means->most};
-	if (!slice_reserve(&slice, like->split_heads, means->executor->scratch))
-		return ATTN_MEMORY;
-
-	struct cursor at = {.jobs = jobs, .count = count};
-	attn_status status = ATTN_OK;
-	for (size_t done = 0; done < total && status == ATTN_OK; done += slice.count) {
-		slice_fill(&slice, &at);
-		metrics_batch(slice.count, slice.count * jobs[slice.first_job]->length);
-		status = slice_run(&slice, like, means);
-		if (status == ATTN_OK)
-			note_call(jobs, &slice);
-	}
-	return status;
+	const struct attention_request *like = lot->like->attention;
+	const attn_shape *shape = &like->shape;
+	return attn_layer_run(means->kernels, means->executor, &like->layer, shape->queries, shape->keys,
+	                      shape->past, &like->options, items, count);
 }
 
-static attn_status compute_rewound(struct job *const *jobs, size_t count, const struct means *means)
+static attn_status compute_together(struct job *const *jobs, size_t count, const struct call_means *means)
 {
-	attn_arena *scratch = means->executor->scratch;
-	attn_arena_mark mark = attn_arena_here(scratch);
-	attn_status status = compute_together(jobs, count, means);
-	attn_arena_rewind(scratch, mark);
-	return status;
+	bool heads = jobs[0]->attention->split_heads;
+	const struct call_lot lot = {
+	    .like = jobs[0],
+	    .length = jobs[0]->length,
+	    .scores = sequence_scores(&jobs[0]->attention->shape),
+	    .item_size = heads ? sizeof(attn_sequence) : sizeof(attn_layer_sequence),
+	    .count = lot_count,
+	    .fill = heads ? fill_heads : fill_layer,
+	    .run = heads ? run_heads : run_layer,
+	};
+	return calls_run(jobs, count, &lot, means);
 }
 
 static void attention_compute(struct job **batch, size_t count, const attn_kernels *kernels,
                               attn_executor *executor, size_t max_sequences, size_t max_scores)
 {
-	size_t scores = sequence_scores(&batch[0]->attention->shape);
-	size_t by_scores = scores > 0 ? max_scores / scores : max_sequences;
-	size_t most = by_scores < max_sequences ? by_scores : max_sequences;
-	struct means means = {.kernels = kernels, .executor = executor, .most = most > 0 ? most : 1};
-
-	attn_status status = compute_rewound(batch, count, &means);
-	if (status == ATTN_OK)
-		return;
-	/* One by one, so that what one job meets does not harm its mates; a call is cancelled for all of
-	 * them. */
-	for (size_t i = 0; i < count; i++) {
-		attn_status alone = status;
-		if (count > 1 && status != ATTN_CANCELLED)
-			alone = compute_rewound(&batch[i], 1, &means);
-		if (alone != ATTN_OK)
-			problem_set_status(&batch[i]->problem, alone);
-	}
+	calls_compute(batch, count, compute_together,
+	              &(struct call_means){kernels, executor, max_sequences, max_scores});
 }
 
 /* ---- format */
