@@ -149,11 +149,12 @@ check-container: ## build the Dockerfile with buildah and ask the image a questi
 check-floats: $(BUILD)/tests/bench/exhaustive_floats ## print and read back every float32 (minutes)
 	$<
 
+PEERS ?= $(PYTHON)
 .PHONY: bench benches soak
-bench: ## figures and ratios of this machine, as one table
+bench: ## figures and ratios of this machine, as one table; PEERS="python ..." has the libraries to compare with
 	@./bootstrap.sh demo
 	@$(MAKE) --no-print-directory all benches
-	@$(PYTHON) tests/bench/run.py --build $(BUILD)
+	@$(PYTHON) tests/bench/run.py --build $(BUILD) --pythons $(PEERS)
 benches: $(BENCHES) $(BUILD)/tests/bench/load
 
 SOAK_MINUTES ?= 10

@@ -8,7 +8,10 @@
 #ifndef ATTND_TESTS_BENCH_H
 #define ATTND_TESTS_BENCH_H
 
+#include "attn.h"
+
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -29,6 +32,36 @@ static inline double bench_now(void)
 	struct timespec now;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static inline double bench_wall(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Ends the program unless status is ATTN_OK. */
+static inline void bench_check(attn_status status, const char *what)
+{
+	if (status == ATTN_OK)
+		return;
+	fprintf(stderr, "benchmark: %s: %s\n", what, attn_status_text(status));
+	exit(1);
+}
+
+/* Numbers in [-1, 1], to be freed. */
+static inline float *bench_random_floats(size_t count)
+{
+	static uint64_t state = 1;
+	float *numbers = malloc(count * sizeof(float));
+	if (numbers == NULL)
+		bench_check(ATTN_MEMORY, "numbers");
+	for (size_t i = 0; i < count; i++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		numbers[i] = (float)(state >> 40) / 8388608.0f - 1.0f;
+	}
+	return numbers;
 }
 
 static inline double bench_time(const struct bench_case *item)

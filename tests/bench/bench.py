@@ -27,9 +27,18 @@ def target(name, value, unit, least=None, most=None):
     print(f"  {name:<62} {value:9.4g} {unit:<8} target {wanted}: {'met' if met else 'MISSED'}", flush=True)
 
 
+def skipped(what, command):
+    """A row for what cannot be measured here, with the command that would change that."""
+    print(f"  {what:<62}  skipped: not installed; {command}", flush=True)
+
+
+def cpus():
+    return len(os.sched_getaffinity(0))
+
+
 def spare_cpu_workers():
     """Workers that leave a processor to the loop and the load."""
-    return max(1, len(os.sched_getaffinity(0)) - 1)
+    return max(1, cpus() - 1)
 
 
 def write_mha_model(directory, width, heads, seed=1):

@@ -24,35 +24,13 @@ struct layer_bench {
 	size_t count; /* sequences of a call */
 };
 
-static void check(attn_status status, const char *what)
-{
-	if (status == ATTN_OK)
-		return;
-	fprintf(stderr, "bench_layer: %s: %s\n", what, attn_status_text(status));
-	exit(1);
-}
-
-/* Numbers in [-1, 1]. */
-static float *random_floats(size_t count)
-{
-	static uint64_t state = 1;
-	float *numbers = malloc(count * sizeof(float));
-	if (numbers == NULL)
-		check(ATTN_MEMORY, "numbers");
-	for (size_t i = 0; i < count; i++) {
-		state = state * 6364136223846793005u + 1442695040888963407u;
-		numbers[i] = (float)(state >> 40) / 8388608.0f - 1.0f;
-	}
-	return numbers;
-}
-
 static void run_layer(void *arg)
 {
 	struct layer_bench *bench = arg;
 	attn_arena_mark mark = attn_arena_here(bench->executor.scratch);
-	check(attn_layer_run(bench->kernels, &bench->executor, bench->layer, bench->length, bench->length, 0,
-	                     &bench->options, bench->sequences, bench->count),
-	      "attn_layer_run");
+	bench_check(attn_layer_run(bench->kernels, &bench->executor, bench->layer, bench->length,
+	                           bench->length, 0, &bench->options, bench->sequences, bench->count),
+	            "attn_layer_run");
 	attn_arena_rewind(bench->executor.scratch, mark);
 }
 
@@ -84,13 +62,13 @@ static struct bare_bench bare_new(size_t length, size_t width, size_t heads)
 	return (struct bare_bench){.length = (int)length,
 	                           .width = (int)width,
 	                           .heads = (int)heads,
-	                           .input = random_floats(length * width),
-	                           .packed = random_floats(3 * width * width),
-	                           .projected = random_floats(3 * length * width),
-	                           .scores = random_floats(length * length),
-	                           .context = random_floats(length * width),
-	                           .out_weight = random_floats(width * width),
-	                           .output = random_floats(length * width)};
+	                           .input = bench_random_floats(length * width),
+	                           .packed = bench_random_floats(3 * width * width),
+	                           .projected = bench_random_floats(3 * length * width),
+	                           .scores = bench_random_floats(length * length),
+	                           .context = bench_random_floats(length * width),
+	                           .out_weight = bench_random_floats(width * width),
+	                           .output = bench_random_floats(length * width)};
 }
 
 static void bare_clear(struct bare_bench *bare)
@@ -106,10 +84,10 @@ static void sequences_new(struct layer_bench *bench)
 	memset(bench->sequences, 0, sizeof(bench->sequences));
 	for (size_t i = 0; i < BATCH; i++) {
 		attn_layer_sequence *sequence = &bench->sequences[i];
-		sequence->query = random_floats(bench->length * bench->width);
+		sequence->query = bench_random_floats(bench->length * bench->width);
 		sequence->key = sequence->query;
 		sequence->value = sequence->query;
-		sequence->output = random_floats(bench->length * bench->width);
+		sequence->output = bench_random_floats(bench->length * bench->width);
 		sequence->attend.key_length = bench->length;
 	}
 }
@@ -132,9 +110,9 @@ int main(int argc, char **argv)
 	static struct layer_bench bench, stacked;
 	attn_model *model = NULL;
 	attn_error err = {0};
-	check(attn_kernels_new("blas", &bench.kernels), "kernels");
-	check(attn_kernels_self_check(bench.kernels, 1, &err), err.message);
-	check(attn_model_open(argv[1], bench.kernels, &model, &err), err.message);
+	bench_check(attn_kernels_new("blas", &bench.kernels), "kernels");
+	bench_check(attn_kernels_self_check(bench.kernels, 1, &err), err.message);
+	bench_check(attn_model_open(argv[1], bench.kernels, &model, &err), err.message);
 	bench.layer = attn_model_layer(model, 0, ATTN_SELF);
 	bench.options = attn_options_default(bench.layer->head_width);
 	bench.executor = attn_executor_serial(attn_arena_new(64u << 20));

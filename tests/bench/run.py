@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build")
+    parser.add_argument("--pythons", nargs="*", default=[sys.executable], help="where to look for peers")
     args = parser.parse_args()
     programs = Path(args.build) / "tests/bench"
     # BLAS picks the core and cache size it finds, whatever tests may have pinned
@@ -26,6 +27,7 @@ def main():
             [programs / "bench_machine"],
             [programs / "bench_codec"],
             [programs / "bench_layer", model, "16"],
+            [sys.executable, HERE / "bench_peers.py", "--build", args.build, "--pythons", *args.pythons],
             [sys.executable, HERE / "bench_serve.py", "--build", args.build],
             [sys.executable, HERE / "bench_latency.py", "--build", args.build],
         ) if subprocess.run(command, env=environment).returncode != 0]
