@@ -110,15 +110,16 @@ attn_executor attn_executor_serial(attn_arena *scratch);
 
 /* ------------------------------------------------------------------ kernels */
 
-/* A set of arithmetic kernels: "reference" (plain loops, the specification) or "blas" (OpenBLAS, and vector
- * kernels of this CPU where they keep promises that OpenBLAS does not). */
+/* A set of arithmetic kernels: "reference" (plain loops, the specification), "blas" (OpenBLAS, and vector
+ * kernels of this CPU where they keep promises that OpenBLAS does not) or "native" (products with packed
+ * weights by kernels for this CPU, AVX2 or AVX-512; else as "blas"). */
 typedef struct attn_kernels attn_kernels;
 
-/* ATTN_UNSUPPORTED for an unknown name, ATTN_MEMORY. */
+/* ATTN_UNSUPPORTED for an unknown name or one that this CPU cannot run, ATTN_MEMORY. */
 attn_status attn_kernels_new(const char *name, attn_kernels **out);
 void attn_kernels_free(attn_kernels *kernels);
 const char *attn_kernels_name(const attn_kernels *kernels);
-/* Name of set number index, fastest first, or NULL past the last. */
+/* Name of set number index of those this CPU can run, fastest first, or NULL past the last. */
 const char *attn_kernels_list(size_t index);
 /* Core and configuration OpenBLAS reports for this CPU. */
 const char *attn_blas_core(void);
@@ -255,13 +256,18 @@ typedef enum attn_layout {
 	ATTN_OUT_IN, /* weight [out, in]: y = x W^T, as torch stores it */
 } attn_layout;
 
-/* An affine map; weight NULL is the identity (then bias is NULL and in == out). */
+/* Weights of a loaded model in the order its kernels read them. */
+typedef struct attn_packed attn_packed;
+
+/* An affine map; without weight and packed it is the identity (then bias is NULL and in == out). */
 typedef struct attn_linear {
 	const float *weight;
 	const float *bias; /* [out] or NULL */
 	size_t in, out;
 	size_t stride; /* elements from one row of weight to the next: at least out (IN_OUT) or in (OUT_IN) */
 	attn_layout layout;
+	const attn_packed *packed; /* used instead of weight, stride and layout; NULL: none */
+	size_t packed_first;       /* of its columns, the first that is this map's */
 } attn_linear;
 
 /* Multi-head attention with its projections. Widths after projection: query heads * head_width, key

@@ -3,27 +3,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool any_cpu(void)
+{
+	return true;
+}
+
 /* Fastest first. */
 static const struct kernel_set {
 	const char *name;
+	bool (*is_there)(void); /* on this CPU */
 	void (*fill)(attn_kernels *kernels);
 } SETS[] = {
-    {"blas", attn_kernels_fill_blas},
-    {"reference", attn_kernels_fill_reference},
+    {"native", attn_cpu_has_avx2, attn_kernels_fill_native},
+    {"blas", any_cpu, attn_kernels_fill_blas},
+    {"reference", any_cpu, attn_kernels_fill_reference},
 };
 
 #define SET_COUNT (sizeof(SETS) / sizeof(SETS[0]))
 
 const char *attn_kernels_list(size_t index)
 {
-	return index < SET_COUNT ? SETS[index].name : NULL;
+	for (size_t i = 0; i < SET_COUNT; i++)
+		if (SETS[i].is_there() && index-- == 0)
+			return SETS[i].name;
+	return NULL;
 }
 
 attn_status attn_kernels_new(const char *name, attn_kernels **out)
 {
 	*out = NULL;
 	for (size_t i = 0; i < SET_COUNT; i++) {
-		if (strcmp(SETS[i].name, name) != 0)
+		if (strcmp(SETS[i].name, name) != 0 || !SETS[i].is_there())
 			continue;
 		attn_kernels *kernels = calloc(1, sizeof(*kernels));
 		if (kernels == NULL)
@@ -34,6 +44,15 @@ attn_status attn_kernels_new(const char *name, attn_kernels **out)
 		return ATTN_OK;
 	}
 	return ATTN_UNSUPPORTED;
+}
+
+void attn_kernels_fill_native(attn_kernels *kernels)
+{
+	attn_kernels_fill_blas(kernels);
+	if (attn_cpu_has_avx512())
+		attn_kernels_fill_avx512(kernels);
+	else
+		attn_kernels_fill_avx2_packed(kernels);
 }
 
 void attn_kernels_free(attn_kernels *kernels)

@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "kernels_rows.h"
+#include "kernels_vec_avx2.h"
+
+#include "kernels_packed.h"
 
 #define AVX2 __attribute__((target("avx2,fma")))
 #define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,fma")))
@@ -182,25 +185,42 @@ AVX2 static double row_exp(float *row, size_t n, float max)
 	return attn_rows_exp(row, n, max);
 }
 
-bool attn_kernels_fill_avx2(attn_kernels *kernels)
+bool attn_cpu_has_avx2(void)
 {
-	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-		return false;
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+void attn_kernels_fill_avx2(attn_kernels *kernels)
+{
 	kernels->gemm = gemm;
 	kernels->gemm_rows = gemm;
 	kernels->row_tile = 1;
 	kernels->small_product = 0;
 	kernels->row_max = row_max;
 	kernels->row_exp = row_exp;
-	return true;
+}
+
+void attn_kernels_fill_avx2_packed(attn_kernels *kernels)
+{
+	kernels->packed = packed_product;
+	kernels->strip = PACKED_STRIP;
 }
 
 #else
 
-bool attn_kernels_fill_avx2(attn_kernels *kernels)
+bool attn_cpu_has_avx2(void)
+{
+	return false;
+}
+
+void attn_kernels_fill_avx2(attn_kernels *kernels)
 {
 	(void)kernels;
-	return false;
+}
+
+void attn_kernels_fill_avx2_packed(attn_kernels *kernels)
+{
+	(void)kernels;
 }
 
 #endif

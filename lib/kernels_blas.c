@@ -57,7 +57,9 @@ void attn_kernels_fill_blas(attn_kernels *kernels)
 	attn_kernels_fill_reference(kernels);
 	kernels->row_max = row_max;
 	kernels->row_exp = row_exp;
-	bool avx2 = attn_kernels_fill_avx2(kernels);
+	const bool avx2 = attn_cpu_has_avx2();
+	if (avx2)
+		attn_kernels_fill_avx2(kernels);
 	if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL)
 		return;
 	openblas_set_num_threads(1);

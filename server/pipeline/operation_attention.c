@@ -12,7 +12,8 @@
 
 static double linear_work(const attn_linear *linear, size_t rows)
 {
-	return linear->weight == NULL ? 0 : 2.0 * (double)rows * (double)linear->in * (double)linear->out;
+	const bool identity = linear->weight == NULL && linear->packed == NULL;
+	return identity ? 0 : 2.0 * (double)rows * (double)linear->in * (double)linear->out;
 }
 
 #define WORK_OF_SOFTMAX 20.0 /* what one score costs beside its products, as floating point operations */

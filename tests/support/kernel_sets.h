@@ -1,5 +1,5 @@
 /*
- * kernel_sets.h - runs one test on every kernel set.
+ * kernel_sets.h - runs one test on every kernel set that this CPU can run.
  *
  *   static void rule_15_one_key_weighs_one(attn_kernels *kernels) { ... }
  *   ON_EACH_SET(rule_15_one_key_weighs_one)
@@ -14,12 +14,22 @@
 static inline void kernel_set_run(const char *name, void (*test)(attn_kernels *kernels))
 {
 	attn_kernels *kernels = NULL;
-	ck_assert_int_eq(attn_kernels_new(name, &kernels), ATTN_OK);
+	attn_status status = attn_kernels_new(name, &kernels);
+	if (status == ATTN_UNSUPPORTED) {
+		suite_skip("this CPU cannot run these kernels");
+		return;
+	}
+	ck_assert_int_eq(status, ATTN_OK);
 	test(kernels);
 	attn_kernels_free(kernels);
 }
 
 #define ON_EACH_SET(rule)                                                                                    \
+	START_TEST(rule##_on_native)                                                                         \
+	{                                                                                                    \
+		kernel_set_run("native", rule);                                                              \
+	}                                                                                                    \
+	END_TEST                                                                                             \
 	START_TEST(rule##_on_blas)                                                                           \
 	{                                                                                                    \
 		kernel_set_run("blas", rule);                                                                \
@@ -31,6 +41,6 @@ static inline void kernel_set_run(const char *name, void (*test)(attn_kernels *k
 	}                                                                                                    \
 	END_TEST
 
-#define EACH_SET(rule) rule##_on_blas, rule##_on_reference
+#define EACH_SET(rule) rule##_on_native, rule##_on_blas, rule##_on_reference
 
 #endif

@@ -1,7 +1,7 @@
 #include "attn.h"
 #include "kernel_sets.h"
 #include "kernels.h"
-#include "random_attention.h"
+#include "random_linear.h"
 #include "shuffled_executor.h"
 
 #include <string.h>
@@ -110,19 +110,8 @@ ON_EACH_SET(attention_does_not_depend_on_batch_mates_slot_threads_or_outputs)
 
 /* ---- layers */
 
-static attn_linear draw_linear(struct draw *draw, size_t in, size_t out)
-{
-	attn_linear linear = {.in = in,
-	                      .out = out,
-	                      .layout = draw_chance(draw, 50) ? ATTN_OUT_IN : ATTN_IN_OUT,
-	                      .bias = draw_chance(draw, 50) ? draw_floats(draw, out) : NULL,
-	                      .weight = draw_floats(draw, in * out)};
-	linear.stride = linear.layout == ATTN_OUT_IN ? in : out;
-	return linear;
-}
-
 /* A self-attention layer; every fifth is wide enough for several panels of columns. */
-static attn_layer draw_layer(struct draw *draw)
+static attn_layer draw_plain_layer(struct draw *draw)
 {
 	size_t kv_heads = draw_size(draw, 1, 3), heads = kv_heads * draw_size(draw, 1, 2);
 	size_t width = draw_chance(draw, 20) ? 64 : draw_size(draw, 1, 20);
@@ -140,6 +129,18 @@ static attn_layer draw_layer(struct draw *draw)
 	};
 }
 
+/* Such a layer with none, some or all of its weights packed. */
+static attn_layer draw_layer(struct draw *draw, const attn_kernels *kernels)
+{
+	attn_layer layer = draw_plain_layer(draw);
+	attn_linear *const inputs[] = {&layer.query, &layer.key, &layer.value};
+	if (draw_chance(draw, 50))
+		pack_together(draw, kernels, inputs, 3);
+	if (draw_chance(draw, 50))
+		layer.output = pack_linear(draw, kernels, &layer.output);
+	return layer;
+}
+
 /* What the calls of one check share. */
 struct layer_case {
 	attn_layer layer;
@@ -147,9 +148,9 @@ struct layer_case {
 	attn_options options;
 };
 
-static struct layer_case draw_layer_case(struct draw *draw)
+static struct layer_case draw_layer_case(struct draw *draw, const attn_kernels *kernels)
 {
-	struct layer_case c = {.layer = draw_layer(draw)};
+	struct layer_case c = {.layer = draw_layer(draw, kernels)};
 	size_t length = draw_size(draw, 1, 25), past = draw_chance(draw, 30) ? draw_size(draw, 1, 9) : 0;
 	ck_assert(attn_layer_shape(&c.layer, length, length + past, past, &c.shape));
 	c.options = draw_options(draw, &c.shape);
@@ -191,7 +192,7 @@ static void check_layer(attn_kernels *kernels, struct fixture *fixture)
 {
 	static const size_t BATCHES[] = {1, 2, 9, MOST};
 	struct draw *draw = &fixture->draw;
-	struct layer_case c = draw_layer_case(draw);
+	struct layer_case c = draw_layer_case(draw, kernels);
 	size_t numbers = c.shape.queries * c.layer.query.in;
 	attn_layer_sequence alone = layer_sequence(draw, &c, draw_floats(draw, numbers)), mates[3],
 	                    batch[MOST];
@@ -296,32 +297,41 @@ ON_EACH_SET(products_of_several_threads_do_not_disturb_each_other)
 
 /* ---- failures */
 
-static attn_status fail_third(attn_executor *self, size_t tiles, attn_tile_fn *run, void *arg)
+struct failing {
+	attn_executor executor;
+	size_t calls; /* left until one that leaves out its last tile */
+};
+
+static attn_status fail_once(attn_executor *self, size_t tiles, attn_tile_fn *run, void *arg)
 {
-	for (size_t tile = 0; tile < tiles; tile++) {
-		if (tile == 2)
-			return ATTN_CANCELLED;
+	struct failing *failing = (struct failing *)self;
+	const bool fails = --failing->calls == 0;
+	for (size_t tile = 0; tile < tiles - fails; tile++)
 		run(arg, tile, self->scratch);
-	}
-	return ATTN_OK;
+	return fails ? ATTN_CANCELLED : ATTN_OK;
 }
 
 static void what_the_executor_returned_is_returned_and_scratch_given_back(attn_kernels *kernels)
 {
 	struct draw draw = {.state = 15, .arena = attn_arena_new(0)};
-	attn_arena *scratch = attn_arena_new(0);
-	attn_executor executor = {fail_third, scratch};
-	struct layer_case c = {.layer = draw_layer(&draw)};
+	struct layer_case c = {.layer = draw_layer(&draw, kernels)};
 	c.options = attn_options_default(c.layer.head_width);
 	ck_assert(attn_layer_shape(&c.layer, 5, 5, 0, &c.shape));
 	const float *x = draw_floats(&draw, 5 * c.layer.query.in);
 	attn_layer_sequence sequences[2] = {layer_sequence(&draw, &c, x), layer_sequence(&draw, &c, x)};
-	attn_arena_mark before = attn_arena_here(scratch);
-	ck_assert_int_eq(attn_layer_run(kernels, &executor, &c.layer, 5, 5, 0, &c.options, sequences, 2),
-	                 ATTN_CANCELLED);
-	attn_arena_mark after = attn_arena_here(scratch);
-	ck_assert(after.chunk == before.chunk && after.used == before.used);
-	attn_arena_free(scratch);
+	attn_status status = ATTN_CANCELLED;
+	size_t fails_at = 1;
+	for (; status != ATTN_OK; fails_at++) {
+		struct failing failing = {{fail_once, attn_arena_new(0)}, fails_at};
+		attn_arena_mark before = attn_arena_here(failing.executor.scratch);
+		status =
+		    attn_layer_run(kernels, &failing.executor, &c.layer, 5, 5, 0, &c.options, sequences, 2);
+		ck_assert_int_eq(status, failing.calls == 0 ? ATTN_CANCELLED : ATTN_OK);
+		attn_arena_mark after = attn_arena_here(failing.executor.scratch);
+		ck_assert(after.chunk == before.chunk && after.used == before.used);
+		attn_arena_free(failing.executor.scratch);
+	}
+	ck_assert_uint_gt(fails_at, 3); /* projections, attention, output */
 	attn_arena_free(draw.arena);
 }
 ON_EACH_SET(what_the_executor_returned_is_returned_and_scratch_given_back)
