@@ -210,6 +210,14 @@ static void row_without_keys(struct attn_panel *panel, size_t r)
 	attn_outputs_no_statistics(panel, r);
 }
 
+/* No key is left to the row. */
+static void row_ablate(struct attn_panel *panel, size_t r)
+{
+	attn_fill(panel->scores + r * panel->call->plan.stride, 0, panel->hi - panel->lo, 0);
+	panel->inverse[r] = 0;
+	panel->spans[r] = (struct attn_span){0, 0};
+}
+
 void attn_panel_softmax(struct attn_panel *panel, size_t r)
 {
 	const struct attn_call *call = panel->call;
@@ -240,4 +248,6 @@ void attn_panel_softmax(struct attn_panel *panel, size_t r)
 	panel->inverse[r] = (float)(1.0 / totals.sum);
 	if (statistics)
 		attn_outputs_statistics(panel, r, &totals);
+	if (call->options->ablated != NULL && call->options->ablated[panel->head] != 0)
+		row_ablate(panel, r);
 }

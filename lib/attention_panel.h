@@ -42,8 +42,8 @@ void attn_panel_spans(struct attn_panel *panel);
 void attn_panel_product(const struct attn_panel *panel, size_t r, size_t rows, struct attn_span keys,
                         float *out, size_t stride);
 
-/* Everything between the product and the softmax for row r: softcap, bias, ALiBi, relative biases, masks. Excluded keys of the
- * groups of lanes that its span touches become -infinity. */
+/* Everything between the product and the softmax for row r: softcap, bias, ALiBi, relative biases, masks.
+ * Excluded keys of the groups of lanes that its span touches become -infinity. */
 void attn_panel_adjust(const struct attn_panel *panel, size_t r);
 
 /* Adjusted scores of row r to exp(score - maximum), 0 for excluded keys, and 1 / sum to inverse[r]; writes

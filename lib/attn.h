@@ -182,6 +182,7 @@ typedef struct attn_options {
 	 * distances beyond reach counting as reach, which is at most 2^30; NULL: none */
 	const float *relative;
 	size_t relative_reach;
+	const uint8_t *ablated; /* [heads] not 0: the head's weights are multiplied by zero; NULL: none */
 } attn_options;
 
 /* 1/sqrt(head_width), no softcap, mask, window, sink, slopes, biases or positions; rope_theta 10000. */
@@ -275,6 +276,10 @@ typedef struct attn_linear {
 typedef struct attn_layer {
 	attn_linear query, key, value, output;
 	size_t heads, kv_heads, head_width, value_width;
+	/* [head_width] weights of an RMS norm of each head of queries and new keys after the projection,
+	 * which is then not the identity, and before they turn (Dehghani et al. 2023); NULL: none */
+	const float *query_norm, *key_norm;
+	double norm_eps;
 } attn_layer;
 
 /* One sequence through a layer. */
@@ -432,6 +437,7 @@ typedef struct attn_forward_call {
 	size_t ablation_count;
 	attn_pooling pooling;
 	bool normalize;    /* pooled vectors to length 1 */
+	bool rollout;      /* sequences may ask for rollouts, for which there is more scratch then */
 	size_t top_logits; /* columns of top_logit_*, at most the vocabulary */
 } attn_forward_call;
 

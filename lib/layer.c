@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "layer_inputs.h"
+#include "layer_norms.h"
 #include "linear.h"
 
 /* Blocks of scratch that a call takes besides those it counts by size; they are rounded up to 64 bytes. */
@@ -22,7 +23,7 @@ struct step {
 
 /* Where the heads of an input lie after its projection. */
 struct projected {
-	const float *data; /* NULL: the input itself */
+	float *data; /* NULL: the input itself */
 	size_t row_stride, sequence_stride;
 };
 
@@ -167,6 +168,19 @@ static attn_status run_project(struct run *run)
 
 /* ---- attention between the projections */
 
+static attn_status run_norms(struct run *run)
+{
+	const attn_layer *layer = run->layer;
+	const struct projected *query = &run->projected[QUERY], *key = &run->projected[KEY];
+	const struct attn_head_rows parts[] = {
+	    {layer->query_norm, query->data, run->count * rows_of(run, QUERY), query->row_stride,
+	     layer->heads},
+	    {layer->key_norm, key->data, run->count * rows_of(run, KEY), key->row_stride, layer->kv_heads},
+	};
+	return attn_heads_norm(run->executor, parts, sizeof(parts) / sizeof(parts[0]), layer->head_width,
+	                       layer->norm_eps);
+}
+
 static attn_heads heads_view(const struct run *run, size_t input, size_t sequence, size_t width)
 {
 	const struct projected *projected = &run->projected[input];
@@ -228,6 +242,8 @@ static attn_status run_layer(struct run *run)
 		                                   run->sequences, run->count, &run->sequences);
 	if (status == ATTN_OK)
 		status = run_project(run);
+	if (status == ATTN_OK)
+		status = run_norms(run);
 	if (status == ATTN_OK && !attn_linear_is_identity(&run->layer->output) && run->shape.queries > 0)
 		status = output_call(run, &output);
 	if (status == ATTN_OK)
@@ -242,6 +258,13 @@ static attn_status run_layer(struct run *run)
 static bool linear_fits(const attn_linear *linear, size_t out)
 {
 	return linear->out == out && attn_linear_fits(linear);
+}
+
+/* Norms are of projected heads. */
+static bool norms_fit(const attn_layer *layer)
+{
+	return (layer->query_norm == NULL || !attn_linear_is_identity(&layer->query)) &&
+	       (layer->key_norm == NULL || !attn_linear_is_identity(&layer->key)) && layer->norm_eps >= 0;
 }
 
 bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, size_t past, attn_shape *out)
@@ -265,7 +288,7 @@ bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, size
 		return false;
 	return linear_fits(&layer->query, query) && linear_fits(&layer->key, key) &&
 	       linear_fits(&layer->value, value) && layer->output.in == context &&
-	       linear_fits(&layer->output, layer->output.out);
+	       linear_fits(&layer->output, layer->output.out) && norms_fit(layer);
 }
 
 /* Whether there is something to do without queries. */

@@ -1,12 +1,14 @@
 #include "model.h"
 
 #include "error.h"
+#include "model_room.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const attn_arch *const architectures[] = {
-    &attn_arch_torch_mha,
+    &attn_arch_bert,  &attn_arch_gpt2,  &attn_arch_llama,     &attn_arch_mistral,
+    &attn_arch_qwen2, &attn_arch_qwen3, &attn_arch_torch_mha,
 };
 
 struct attn_model {
@@ -17,37 +19,105 @@ struct attn_model {
 		attn_options *options;
 		size_t count;
 	} layers[ATTN_CROSS + 1]; /* by kind */
+	attn_stack stacks[ATTN_STACKS];
+	attn_head head;
 	size_t parameters, bytes;
 };
 
-float *attn_model_floats(attn_model *model, size_t count)
+/* ------------------------------------------------------------------ what a family fills */
+
+void *attn_model_memory(attn_model *model, size_t bytes)
 {
-	float *numbers = attn_arena_floats(model->arena, count);
-	if (!numbers)
-		return NULL;
-	model->parameters += count;
-	model->bytes += count * sizeof(float);
-	return numbers;
+	void *memory = attn_arena_alloc(model->arena, bytes);
+	if (memory)
+		model->bytes += bytes;
+	return memory;
 }
 
-attn_layer *attn_model_layers(attn_model *model, attn_layer_kind kind, size_t count, size_t head_width)
+void attn_model_count(attn_model *model, size_t numbers)
 {
-	size_t bytes, options_bytes;
-	if (!attn_size_mul(count, sizeof(attn_layer), &bytes) ||
-	    !attn_size_mul(count, sizeof(attn_options), &options_bytes))
-		return NULL;
-	attn_layer *layers = attn_arena_alloc(model->arena, bytes);
-	attn_options *options = attn_arena_alloc(model->arena, options_bytes);
-	if (!layers || !options)
-		return NULL;
-	memset(layers, 0, bytes);
-	for (size_t i = 0; i < count; i++)
-		options[i] = attn_options_default(head_width);
-	model->layers[kind].at = layers;
-	model->layers[kind].options = options;
-	model->layers[kind].count = count;
-	return layers;
+	model->parameters += numbers;
 }
+
+/* Zeroed; NULL: no memory. */
+static void *objects_new(attn_model *model, size_t count, size_t size)
+{
+	size_t bytes;
+	void *objects = attn_size_mul(count, size, &bytes) ? attn_arena_alloc(model->arena, bytes) : NULL;
+	if (objects)
+		memset(objects, 0, bytes);
+	return objects;
+}
+
+bool attn_model_make_layers(attn_model *model, size_t self, size_t cross)
+{
+	const size_t counts[] = {self, cross};
+	for (size_t kind = ATTN_SELF; kind <= ATTN_CROSS; kind++) {
+		model->layers[kind].at = objects_new(model, counts[kind], sizeof(attn_layer));
+		model->layers[kind].options = objects_new(model, counts[kind], sizeof(attn_options));
+		model->layers[kind].count = counts[kind];
+		if (!model->layers[kind].at || !model->layers[kind].options)
+			return false;
+	}
+	return true;
+}
+
+attn_layer *attn_model_layer_of(attn_model *model, size_t layer, attn_layer_kind kind)
+{
+	return layer < model->layers[kind].count ? &model->layers[kind].at[layer] : NULL;
+}
+
+attn_options *attn_model_options_of(attn_model *model, size_t layer, attn_layer_kind kind)
+{
+	return layer < model->layers[kind].count ? &model->layers[kind].options[layer] : NULL;
+}
+
+bool attn_model_make_stacks(attn_model *model, size_t first, size_t second)
+{
+	const size_t counts[ATTN_STACKS] = {first, second};
+	size_t total = 0;
+	if (!attn_size_add(first, second, &total) || !attn_model_make_layers(model, total, second))
+		return false;
+	for (size_t s = ATTN_FIRST_STACK, self = 0; s < ATTN_STACKS; s++) {
+		attn_stack *stack = &model->stacks[s];
+		stack->layers = counts[s];
+		stack->blocks = objects_new(model, counts[s], sizeof(attn_block));
+		if (!stack->blocks)
+			return false;
+		for (size_t i = 0; i < counts[s]; i++, self++) {
+			attn_block *block = &stack->blocks[i];
+			block->self.layer = attn_model_layer_of(model, self, ATTN_SELF);
+			block->self.options = attn_model_options_of(model, self, ATTN_SELF);
+			if (s == ATTN_FIRST_STACK)
+				continue;
+			block->cross.layer = attn_model_layer_of(model, i, ATTN_CROSS);
+			block->cross.options = attn_model_options_of(model, i, ATTN_CROSS);
+		}
+	}
+	return true;
+}
+
+attn_stack *attn_model_stack_of(attn_model *model, size_t stack)
+{
+	return &model->stacks[stack];
+}
+
+attn_head *attn_model_head_of(attn_model *model)
+{
+	return &model->head;
+}
+
+const attn_stack *attn_model_stack(const attn_model *model, size_t stack)
+{
+	return &model->stacks[stack];
+}
+
+const attn_head *attn_model_head(const attn_model *model)
+{
+	return &model->head;
+}
+
+/* ------------------------------------------------------------------ opening */
 
 static const attn_arch *arch_find(const char *model_type)
 {
@@ -74,35 +144,35 @@ static attn_model *model_new(const attn_arch *arch)
 
 /* Makes the model of a family from the weights of a directory. */
 static attn_status model_make(const attn_arch *arch, const attn_config *config, const char *directory,
-                              attn_model **out, attn_error *err)
+                              const attn_kernels *kernels, attn_model **out, attn_error *err)
 {
-	attn_weights *weights = NULL;
-	attn_model *model = NULL;
-	attn_status status = attn_weights_open(directory, &weights, err);
-	if (status != ATTN_OK)
+	attn_loader load = {.config = config, .kernels = kernels, .err = err};
+	load.status = attn_weights_open(directory, &load.weights, err);
+	if (attn_load_ok(&load))
+		load.status = attn_model_room_check(attn_weights_numbers(load.weights), err);
+	if (!attn_load_ok(&load))
 		goto done;
-	model = model_new(arch);
-	if (!model) {
-		status = attn_error_set(err, ATTN_MEMORY, "out of memory");
+	load.model = model_new(arch);
+	if (!load.model) {
+		load.status = attn_error_set(err, ATTN_MEMORY, "out of memory");
 		goto done;
 	}
-	status = arch->open(config, weights, model, err);
-	if (status == ATTN_OK)
-		status = attn_weights_all_taken(weights, err);
+	arch->open(&load);
+	if (attn_load_ok(&load))
+		load.status = attn_weights_all_taken(load.weights, err);
 done:
-	attn_weights_free(weights);
-	if (status != ATTN_OK) {
-		attn_model_free(model);
-		return status;
+	attn_weights_free(load.weights);
+	if (!attn_load_ok(&load)) {
+		attn_model_free(load.model);
+		return load.status;
 	}
-	*out = model;
+	*out = load.model;
 	return ATTN_OK;
 }
 
 attn_status attn_model_open(const char *directory, const attn_kernels *kernels, attn_model **out,
                             attn_error *err)
 {
-	(void)kernels;
 	attn_config *config = NULL;
 	attn_status status = attn_config_open(directory, &config, err);
 	if (status != ATTN_OK)
@@ -110,7 +180,7 @@ attn_status attn_model_open(const char *directory, const attn_kernels *kernels, 
 	const char *model_type = attn_config_model_type(config);
 	const attn_arch *arch = arch_find(model_type);
 	if (arch)
-		status = model_make(arch, config, directory, out, err);
+		status = model_make(arch, config, directory, kernels, out, err);
 	else
 		status = attn_error_set(err, ATTN_UNSUPPORTED, "config.json: unknown model_type \"%.*s\"",
 		                        attn_error_quote(model_type), model_type);
@@ -126,12 +196,27 @@ void attn_model_free(attn_model *model)
 	free(model);
 }
 
+/* ------------------------------------------------------------------ what it is */
+
+static attn_stack_info stack_info(const attn_stack *stack)
+{
+	if (stack->layers == 0)
+		return (attn_stack_info){0};
+	return (attn_stack_info){
+	    .layers = stack->layers,
+	    .heads = stack->blocks[0].self.layer->heads,
+	    .width = stack->width,
+	    .positions = stack->positions,
+	    .causal = stack->blocks[0].self.options->causal != ATTN_CAUSAL_NONE,
+	};
+}
+
 attn_model_info attn_model_info_of(const attn_model *model)
 {
 	const attn_layer *first = attn_model_layer(model, 0, ATTN_SELF);
 	if (!first)
 		first = attn_model_layer(model, 0, ATTN_CROSS);
-	attn_model_info info = {
+	return (attn_model_info){
 	    .architecture = model->architecture,
 	    .layers = model->layers[ATTN_SELF].count,
 	    .cross_layers = model->layers[ATTN_CROSS].count,
@@ -143,8 +228,11 @@ attn_model_info attn_model_info_of(const attn_model *model)
 	    .output_width = first->output.out,
 	    .parameters = model->parameters,
 	    .bytes = model->bytes,
+	    .stacks = {stack_info(&model->stacks[ATTN_FIRST_STACK]),
+	               stack_info(&model->stacks[ATTN_SECOND_STACK])},
+	    .vocabulary = model->stacks[ATTN_FIRST_STACK].embedding.tokens.count,
+	    .logits = model->head.linear.out > 0,
 	};
-	return info;
 }
 
 const attn_layer *attn_model_layer(const attn_model *model, size_t layer, attn_layer_kind kind)

@@ -5,6 +5,7 @@
 #include "model_path.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct attn_config {
 	json_t *root;
@@ -52,30 +53,82 @@ const char *attn_config_model_type(const attn_config *config)
 	return json_string_value(json_object_get(config->root, "model_type"));
 }
 
-attn_status attn_config_size(const attn_config *config, const char *key, size_t *out, attn_error *err)
+/* The value of a key, a dot going into an object; NULL when it is missing or null. */
+static const json_t *value_find(const attn_config *config, const char *key)
 {
-	const json_t *value = json_object_get(config->root, key);
+	const json_t *object = config->root;
+	for (const char *dot = strchr(key, '.'); dot; dot = strchr(key, '.')) {
+		object = json_object_getn(object, key, (size_t)(dot - key));
+		key = dot + 1;
+	}
+	const json_t *value = json_object_get(object, key);
+	return json_is_null(value) ? NULL : value;
+}
+
+bool attn_config_has(const attn_config *config, const char *key)
+{
+	return value_find(config, key) != NULL;
+}
+
+attn_status attn_config_size(const attn_config *config, const char *key, size_t least, size_t *out,
+                             attn_error *err)
+{
+	const json_t *value = value_find(config, key);
 	json_int_t number = json_integer_value(value);
 	if (!value)
 		return attn_error_set(err, ATTN_CONFIG, "config.json: %s is missing", key);
 	if (!json_is_integer(value))
 		return attn_error_set(err, ATTN_CONFIG, "config.json: %s is not an integer", key);
-	if (number < 1 || (uintmax_t)number > SIZE_MAX)
-		return attn_error_set(err, ATTN_CONFIG, "config.json: %s is %lld, must be at least 1", key,
-		                      (long long)number);
+	if (number < 0 || (uintmax_t)number > SIZE_MAX || (size_t)number < least)
+		return attn_error_set(err, ATTN_CONFIG, "config.json: %s is %lld, must be at least %zu", key,
+		                      (long long)number, least);
 	*out = (size_t)number;
+	return ATTN_OK;
+}
+
+attn_status attn_config_number(const attn_config *config, const char *key, double *out, attn_error *err)
+{
+	const json_t *value = value_find(config, key);
+	if (!value)
+		return attn_error_set(err, ATTN_CONFIG, "config.json: %s is missing", key);
+	if (!json_is_number(value))
+		return attn_error_set(err, ATTN_CONFIG, "config.json: %s is not a number", key);
+	*out = json_number_value(value);
 	return ATTN_OK;
 }
 
 attn_status attn_config_flag(const attn_config *config, const char *key, bool fallback, bool *out,
                              attn_error *err)
 {
-	const json_t *value = json_object_get(config->root, key);
+	const json_t *value = value_find(config, key);
 	*out = fallback;
-	if (!value || json_is_null(value))
+	if (!value)
 		return ATTN_OK;
 	if (!json_is_boolean(value))
 		return attn_error_set(err, ATTN_CONFIG, "config.json: %s is not true or false", key);
 	*out = json_is_true(value);
+	return ATTN_OK;
+}
+
+attn_status attn_config_text(const attn_config *config, const char *key, const char **out, attn_error *err)
+{
+	const json_t *value = value_find(config, key);
+	*out = json_string_value(value);
+	if (value && !*out)
+		return attn_error_set(err, ATTN_CONFIG, "config.json: %s is not a string", key);
+	return ATTN_OK;
+}
+
+attn_status attn_config_list_text(const attn_config *config, const char *key, size_t index, const char **out,
+                                  attn_error *err)
+{
+	const json_t *list = value_find(config, key);
+	*out = NULL;
+	if (!list)
+		return ATTN_OK;
+	*out = json_string_value(json_array_get(list, index));
+	if (!*out)
+		return attn_error_set(err, ATTN_CONFIG, "config.json: %s has no string at index %zu", key,
+		                      index);
 	return ATTN_OK;
 }

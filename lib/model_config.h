@@ -17,10 +17,22 @@ void attn_config_free(attn_config *config);
 
 const char *attn_config_model_type(const attn_config *config);
 
-/* An integer of at least 1 that must be there: ATTN_CONFIG otherwise. */
-attn_status attn_config_size(const attn_config *config, const char *key, size_t *out, attn_error *err);
-/* A boolean, or fallback where the key is missing or null: ATTN_CONFIG for anything else. */
+/* Keys of nested objects are written with dots. Below, a key that is null is missing; ATTN_CONFIG when the
+ * value is of another kind. */
+
+bool attn_config_has(const attn_config *config, const char *key);
+/* An integer of at least `least`, that must be there. */
+attn_status attn_config_size(const attn_config *config, const char *key, size_t least, size_t *out,
+                             attn_error *err);
+/* A number, that must be there; it is finite. */
+attn_status attn_config_number(const attn_config *config, const char *key, double *out, attn_error *err);
+/* A boolean, or fallback where the key is missing. */
 attn_status attn_config_flag(const attn_config *config, const char *key, bool fallback, bool *out,
                              attn_error *err);
+/* A string, NULL where the key is missing; it lives as long as config. */
+attn_status attn_config_text(const attn_config *config, const char *key, const char **out, attn_error *err);
+/* The string at that index of a list, which must be there; NULL where the key is missing. */
+attn_status attn_config_list_text(const attn_config *config, const char *key, size_t index, const char **out,
+                                  attn_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "model_json.h"
 #include "model_path.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,6 +274,28 @@ attn_status attn_weights_take(attn_weights *weights, const char *name, size_t ra
 	entry->taken = true;
 	*out = entry->tensor;
 	return tensor_check(entry->tensor, rank, shape, err);
+}
+
+size_t attn_weights_count(const attn_weights *weights)
+{
+	return weights->count;
+}
+
+size_t attn_weights_numbers(const attn_weights *weights)
+{
+	size_t total = 0;
+	for (size_t i = 0; i < weights->count; i++) {
+		const attn_stored_tensor *tensor = weights->entries[i].tensor;
+		total += tensor->bytes / attn_dtype_size(tensor->dtype);
+	}
+	return total;
+}
+
+void attn_weights_ignore(attn_weights *weights, const char *pattern)
+{
+	for (size_t i = 0; i < weights->count; i++)
+		if (fnmatch(pattern, weights->entries[i].tensor->name, 0) == 0)
+			weights->entries[i].taken = true;
 }
 
 attn_status attn_weights_all_taken(const attn_weights *weights, attn_error *err)

@@ -24,6 +24,13 @@ const attn_stored_tensor *attn_weights_find(const attn_weights *weights, const c
 attn_status attn_weights_take(attn_weights *weights, const char *name, size_t rank, const size_t *shape,
                               const attn_stored_tensor **out, attn_error *err);
 
+/* How many tensors there are, and numbers in all of them. */
+size_t attn_weights_count(const attn_weights *weights);
+size_t attn_weights_numbers(const attn_weights *weights);
+
+/* Takes the tensors whose names match the pattern (fnmatch(3)), whatever they hold. */
+void attn_weights_ignore(attn_weights *weights, const char *pattern);
+
 /* ATTN_TENSOR naming the first tensor, by name, that was not taken. */
 attn_status attn_weights_all_taken(const attn_weights *weights, attn_error *err);
 

@@ -520,7 +520,7 @@ START_TEST(a_missing_tensor_is_named_with_the_wanted_shape)
 	                                         {NULL, 0, {0}}};
 	REFUSED(folder_of(CONFIG, none), ATTN_TENSOR, "\"in_proj_weight\"", "[3E, E]", "missing");
 	REFUSED(folder_of(CONFIG, no_out), ATTN_TENSOR, "\"out_proj.weight\"", "[8, 8]", "missing");
-	REFUSED(folder_of(CONFIG, no_value), ATTN_TENSOR, "\"v_proj_weight\"", "[8, 8]", "missing");
+	REFUSED(folder_of(CONFIG, no_value), ATTN_TENSOR, "\"v_proj_weight\"", "[E, vdim]", "missing");
 }
 END_TEST
 

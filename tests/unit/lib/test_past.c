@@ -184,7 +184,14 @@ static void present_is_written_where_there_are_no_queries(attn_kernels *kernels)
 
 	static const float TWICE[] = {2, 0, 0, 2};
 	const attn_linear twice = {.weight = TWICE, .in = 2, .out = 2, .stride = 2};
-	const attn_layer layer = {twice, twice, twice, twice, 1, 1, 2, 2};
+	const attn_layer layer = {.query = twice,
+	                          .key = twice,
+	                          .value = twice,
+	                          .output = twice,
+	                          .heads = 1,
+	                          .kv_heads = 1,
+	                          .head_width = 2,
+	                          .value_width = 2};
 	const attn_options options = attn_options_default(2);
 	attn_arena *scratch = attn_arena_new(0);
 	attn_executor executor = attn_executor_serial(scratch);
@@ -205,7 +212,14 @@ static void a_layer_projects_new_keys_only(attn_kernels *kernels)
 	enum { PAST = 500, COUNT = 2 };
 	static const float HALF[] = {.5f, 0, 0, .5f};
 	const attn_linear half = {.weight = HALF, .in = 2, .out = 2, .stride = 2};
-	const attn_layer layer = {half, half, half, half, 1, 1, 2, 2};
+	const attn_layer layer = {.query = half,
+	                          .key = half,
+	                          .value = half,
+	                          .output = half,
+	                          .heads = 1,
+	                          .kv_heads = 1,
+	                          .head_width = 2,
+	                          .value_width = 2};
 	const attn_options options = attn_options_default(2);
 	static float past[PAST * 2], key[COUNT][(PAST + 1) * 2];
 	attn_arena *scratch = attn_arena_new(0);

@@ -174,7 +174,14 @@ static void rule_12_sinusoids_are_added_to_query_key_and_value(attn_kernels *ker
 {
 	float x[6] = {1, 2, 3, 4, 5, 6}, output[6], used_query[6], used_key[6], wanted[6];
 	const attn_linear identity = {.in = 3, .out = 3};
-	const attn_layer layer = {identity, identity, identity, identity, 1, 1, 3, 3};
+	const attn_layer layer = {.query = identity,
+	                          .key = identity,
+	                          .value = identity,
+	                          .output = identity,
+	                          .heads = 1,
+	                          .kv_heads = 1,
+	                          .head_width = 3,
+	                          .value_width = 3};
 	attn_options options = attn_options_default(3);
 	attn_arena *scratch = attn_arena_new(0);
 	attn_executor executor = attn_executor_serial(scratch);
