@@ -4,14 +4,12 @@ Each peer runs in a process of its own. In every round our layer is timed right 
 rounds of the ratio in each. `--pythons` lists the interpreters to look for peers in, in this order.
 """
 import argparse
-import os
-import shutil
 import statistics
-import subprocess
 import tempfile
 from pathlib import Path
 
 import bench
+from timer import Timer
 
 WIDTH, HEADS = 768, 12
 PEERS = {"onnxruntime": ("onnxruntime", "onnx"), "torch": ("torch",), "openvino": ("openvino", "onnx")}  # and what they import
@@ -25,46 +23,10 @@ def work(length):
     return 8 * length * WIDTH**2 + 4 * length**2 * WIDTH
 
 
-class Timer:
-    """A process that times the shape it is asked for."""
-
-    def __init__(self, command):
-        threads = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, env=os.environ | threads)
-        self.version = self.line()
-
-    def line(self):
-        text = self.process.stdout.readline().strip()
-        if not text:
-            raise SystemExit(f"{' '.join(map(str, self.process.args))}: ended early")
-        return text
-
-    def seconds(self, length, weights, least, *threads):
-        """(seconds of one run, name of what ran)."""
-        print(length, int(weights), least, *threads, file=self.process.stdin, flush=True)
-        seconds, name = self.line().split(" ", 1)
-        return float(seconds), name
-
-    def stop(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def find_python(modules, pythons):
-    """The first interpreter that has all of the modules, or None."""
-    script = f"import importlib.util as u, sys; sys.exit(not all(u.find_spec(name) for name in {modules!r}))"
-    for python in pythons:
-        path = shutil.which(python)
-        if path and subprocess.run([path, "-c", script], capture_output=True).returncode == 0:
-            return path
-    return None
-
-
 def start_peers(pythons):
     found = {}
     for name, modules in PEERS.items():
-        python = find_python(modules, pythons)
+        python = bench.find_python(modules, pythons)
         if python is None:
             bench.skipped(name, f"python3 -m pip install numpy {' '.join(modules)}")
             continue

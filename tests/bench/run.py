@@ -29,6 +29,8 @@ def main():
             [programs / "bench_layer", model, "16"],
             [sys.executable, HERE / "bench_peers.py", "--build", args.build, "--pythons", *args.pythons],
             [sys.executable, HERE / "bench_serve.py", "--build", args.build],
+            [sys.executable, HERE / "bench_service.py", "--build", args.build],
+            [sys.executable, HERE / "bench_mlserver.py", "--build", args.build, "--pythons", *args.pythons],
             [sys.executable, HERE / "bench_latency.py", "--build", args.build],
         ) if subprocess.run(command, env=environment).returncode != 0]
     for command in failed:
