@@ -4,9 +4,11 @@
 
 #include "attention_check.h"
 #include "attention_context.h"
+#include "attention_kernels.h"
 #include "attention_outputs.h"
 #include "attention_panel.h"
 #include "attention_prepare.h"
+#include "attention_softmax.h"
 #include "rounding.h"
 
 /* A place of a selection costs a panel about as much time, a nanosecond, as so many operations of products.
@@ -27,58 +29,158 @@ static attn_status panel_run(struct attn_panel *panel, attn_arena *scratch)
 {
 	attn_panel_spans(panel);
 	if (panel->lo < panel->hi)
-		attn_panel_product(panel, 0, panel->rows, (struct attn_span){panel->lo, panel->hi},
-		                   panel->scores, panel->call->plan.stride);
+		attn_panel_scores(panel);
 	attn_outputs_scores(panel);
 	for (size_t r = 0; r < panel->rows; r++)
 		attn_panel_adjust(panel, r);
 	attn_outputs_masked(panel);
-	for (size_t r = 0; r < panel->rows; r++)
-		attn_panel_softmax(panel, r);
+	attn_panel_softmax(panel);
 	attn_outputs_weights(panel);
 	return attn_panel_context(panel, scratch);
 }
 
-static attn_status unit_run(struct attn_panel *panel, size_t unit, attn_arena *scratch)
+/* ---- units */
+
+/* Room for the keys and values of one head; false without memory. */
+static bool strips_make(const struct attn_plan *plan, attn_arena *scratch, struct attn_strips *strips)
+{
+	if (!plan->packs_keys)
+		return true;
+	strips->keys = attn_arena_floats(scratch, plan->keys_floats);
+	strips->values = plan->packs_values ? attn_arena_floats(scratch, plan->values_floats) : NULL;
+	return strips->keys != NULL && (strips->values != NULL || !plan->packs_values);
+}
+
+/* Keys from key_length on are padding that no row sees. */
+static void keys_pack(const struct attn_call *call, const attn_sequence *sequence, size_t kv_head,
+                      const struct attn_strips *strips)
+{
+	const attn_heads *key = &sequence->key;
+	call->kernels->attention->pack_keys(strips->keys, key->data + kv_head * key->head_stride,
+	                                    key->row_stride, sequence->key_length, call->shape->head_width,
+	                                    call->options->scale);
+}
+
+static void values_pack(const struct attn_call *call, const attn_sequence *sequence, size_t kv_head,
+                        const struct attn_strips *strips)
+{
+	const attn_heads *value = &sequence->value;
+	call->kernels->attention->pack_values(strips->values, value->data + kv_head * value->head_stride,
+	                                      value->row_stride, call->shape->keys, call->shape->value_width);
+}
+
+/* Panels [index, end) of one head. */
+static attn_status head_run(struct attn_panel *panel, size_t index, size_t end, attn_arena *scratch)
 {
 	const struct attn_call *call = panel->call;
-	const size_t heads = call->shape->heads;
-	const size_t index = unit % call->plan.panels, rest = unit / call->plan.panels;
-	const size_t first_head = call->all_heads ? 0 : rest % heads;
-	const size_t head_count = call->all_heads ? heads : 1;
-	panel->sequence = &call->sequences[call->all_heads ? rest : rest / heads];
-	panel->first = index * call->plan.rows;
-	panel->rows = attn_smaller(call->shape->queries - panel->first, call->plan.rows);
 	attn_status status = ATTN_OK;
-	for (size_t h = 0; h < head_count && status == ATTN_OK; h++) {
-		panel->head = first_head + h;
+	for (; index < end && status == ATTN_OK; index++) {
+		panel->first = index * call->plan.rows;
+		panel->rows = attn_smaller(call->shape->queries - panel->first, call->plan.rows);
 		status = panel_run(panel, scratch);
 	}
 	return status;
 }
 
+/* strips: where to pack, if the unit does. */
+static attn_status unit_run(struct attn_panel *panel, size_t unit, const struct attn_strips *strips,
+                            attn_arena *scratch)
+{
+	const struct attn_call *call = panel->call;
+	const struct attn_plan *plan = &call->plan;
+	const size_t group = call->shape->heads / call->shape->kv_heads;
+	const size_t parts = attn_divide_up(plan->panels, plan->unit_panels);
+	const size_t first = unit % plan->units / parts * plan->unit_heads;
+	const size_t index = unit % parts * plan->unit_panels;
+	panel->sequence = &call->sequences[unit / plan->units];
+	attn_status status = ATTN_OK;
+	for (size_t head = first; head < first + plan->unit_heads && status == ATTN_OK; head++) {
+		panel->head = head;
+		panel->strips = plan->packs_before ? call->packed[head / group] : *strips;
+		if (plan->packs_keys && !plan->packs_before && (head == first || head % group == 0)) {
+			keys_pack(call, panel->sequence, head / group, strips);
+			if (plan->packs_values)
+				values_pack(call, panel->sequence, head / group, strips);
+		}
+		status =
+		    head_run(panel, index, attn_smaller(plan->panels, index + plan->unit_panels), scratch);
+	}
+	return status;
+}
+
+/* Scratch of a panel of any unit; false without memory. */
+static bool panel_make(struct attn_panel *panel, attn_arena *scratch)
+{
+	const attn_shape *shape = panel->call->shape;
+	const struct attn_plan *plan = &panel->call->plan;
+	panel->spans = attn_arena_alloc(scratch, plan->rows * sizeof(struct attn_span));
+	panel->query = attn_arena_floats(scratch, plan->rows * shape->head_width);
+	panel->scores = attn_arena_floats(scratch, plan->rows * plan->stride);
+	panel->maximum = attn_arena_floats(scratch, plan->rows);
+	panel->inverse = attn_arena_floats(scratch, plan->rows);
+	panel->sum = attn_arena_alloc(scratch, plan->rows * sizeof(double));
+	panel->row = attn_arena_floats(scratch, shape->keys);
+	panel->order = attn_arena_alloc(scratch, shape->keys * sizeof(size_t));
+	return panel->spans != NULL && panel->query != NULL && panel->scores != NULL &&
+	       panel->maximum != NULL && panel->inverse != NULL && panel->sum != NULL && panel->row != NULL &&
+	       panel->order != NULL;
+}
+
 static attn_status attend_tile(void *arg, size_t tile, attn_arena *scratch)
 {
 	const struct attn_call *call = arg;
-	const struct attn_plan *plan = &call->plan;
-	struct attn_panel panel = {
-	    .call = call,
-	    .spans = attn_arena_alloc(scratch, plan->rows * sizeof(struct attn_span)),
-	    .scores = attn_arena_floats(scratch, plan->rows * plan->stride),
-	    .inverse = attn_arena_floats(scratch, plan->rows),
-	    .row = attn_arena_floats(scratch, call->shape->keys),
-	    .order = attn_arena_alloc(scratch, call->shape->keys * sizeof(size_t)),
-	};
-	if (panel.spans == NULL || panel.scores == NULL || panel.inverse == NULL || panel.row == NULL ||
-	    panel.order == NULL)
+	struct attn_panel panel = {.call = call};
+	struct attn_strips strips = {NULL, NULL};
+	if (!panel_make(&panel, scratch) ||
+	    (!call->plan.packs_before && !strips_make(&call->plan, scratch, &strips)))
 		return ATTN_MEMORY;
 	size_t first = tile * call->tile_size;
 	size_t end = attn_smaller(call->units, first + call->tile_size);
 	attn_status status = ATTN_OK;
 	for (size_t unit = first; unit < end && status == ATTN_OK; unit++)
-		status = unit_run(&panel, unit, scratch);
+		status = unit_run(&panel, unit, &strips, scratch);
 	return status;
 }
+
+/* ---- keys and values packed before units */
+
+/* Tiles of a sequence: keys of every head, then values. */
+static attn_status pack_tile(void *arg, size_t tile, attn_arena *scratch)
+{
+	(void)scratch;
+	const struct attn_call *call = arg;
+	const size_t heads = call->shape->kv_heads;
+	if (tile < heads)
+		keys_pack(call, call->sequences, tile, &call->packed[tile]);
+	else
+		values_pack(call, call->sequences, tile - heads, &call->packed[tile - heads]);
+	return ATTN_OK;
+}
+
+/* One sequence after the other, so that what is packed does not grow with their number. */
+static attn_status call_run_packed(struct attn_call *call, attn_executor *executor, size_t count)
+{
+	const size_t kv_heads = call->shape->kv_heads;
+	const attn_sequence *sequences = call->sequences;
+	call->packed = attn_arena_alloc(executor->scratch, kv_heads * sizeof(*call->packed));
+	if (call->packed == NULL)
+		return ATTN_MEMORY;
+	for (size_t head = 0; head < kv_heads; head++)
+		if (!strips_make(&call->plan, executor->scratch, &call->packed[head]))
+			return ATTN_MEMORY;
+	attn_status status = ATTN_OK;
+	const size_t packs = kv_heads * (call->plan.packs_values ? 2 : 1);
+	for (size_t s = 0; s < count && status == ATTN_OK; s++) {
+		call->sequences = sequences + s;
+		status = executor->parallel_for(executor, packs, pack_tile, call);
+		if (status == ATTN_OK)
+			status = executor->parallel_for(
+			    executor, attn_divide_up(call->units, call->tile_size), attend_tile, call);
+	}
+	return status;
+}
+
+/* ---- calls */
 
 /* What a panel spends on the lists of a selection: it goes over all heads of the list, and over all queries
  * for each that is its own. */
@@ -97,19 +199,22 @@ static size_t selection_flops(const attn_shape *shape, const attn_selection *sel
 static attn_status call_run(struct attn_call *call, attn_executor *executor, size_t count)
 {
 	const attn_shape *shape = call->shape;
+	bool all_heads = false;
 	for (size_t s = 0; s < count; s++)
-		call->all_heads = call->all_heads || call->sequences[s].mean_weights != NULL;
-	call->plan = attn_plan_make(shape);
-	size_t unit_heads = call->all_heads ? shape->heads : 1;
+		all_heads = all_heads || call->sequences[s].mean_weights != NULL;
+	call->plan = attn_plan_make(shape, call->kernels, all_heads);
 	size_t unit_flops = SIZE_MAX;
-	size_t head_flops = selection_flops(shape, call->options->selection);
-	if (!attn_size_add(call->plan.flops, head_flops, &head_flops) ||
-	    !attn_size_mul(head_flops, unit_heads, &unit_flops))
+	size_t panel_flops = selection_flops(shape, call->options->selection);
+	if (!attn_size_add(call->plan.flops, panel_flops, &panel_flops) ||
+	    !attn_size_mul(panel_flops, call->plan.unit_heads * call->plan.unit_panels, &unit_flops))
 		unit_flops = SIZE_MAX;
-	call->units = count * (shape->heads / unit_heads) * call->plan.panels;
+	const size_t together = call->plan.packs_before ? 1 : count;
+	call->units = together * call->plan.units;
 	call->tile_size = unit_flops < ATTN_TILE_FLOPS ? ATTN_TILE_FLOPS / unit_flops : 1;
-	size_t tiles = attn_divide_up(call->units, call->tile_size);
-	return executor->parallel_for(executor, tiles, attend_tile, call);
+	if (call->plan.packs_before)
+		return call_run_packed(call, executor, count);
+	return executor->parallel_for(executor, attn_divide_up(call->units, call->tile_size), attend_tile,
+	                              call);
 }
 
 attn_status attn_attend(const attn_kernels *kernels, attn_executor *executor, const attn_shape *shape,
@@ -130,5 +235,7 @@ attn_status attn_attend(const attn_kernels *kernels, attn_executor *executor, co
 size_t attn_attend_scratch_bytes(const attn_shape *shape, const attn_options *options, size_t count)
 {
 	size_t bytes = attn_prepare_bytes(shape, options, count);
-	return attn_size_add(bytes, attn_attend_tile_bytes(shape), &bytes) ? bytes : SIZE_MAX;
+	bool counted = attn_size_add(bytes, attn_attend_tile_bytes(shape), &bytes) &&
+	               attn_size_add(bytes, attn_plan_bytes(shape), &bytes);
+	return counted ? bytes : SIZE_MAX;
 }

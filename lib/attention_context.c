@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "attention_kernels.h"
+
 static float *context_row(const struct attn_panel *panel, size_t r)
 {
 	const attn_sequence *sequence = panel->sequence;
@@ -38,7 +40,7 @@ static bool row_scale(float *row, size_t count, float factor)
 
 /* Context of the panel's rows from values [hi - lo, value_width]. False when a row came out not finite that
  * has no NaN among its own weights. */
-static bool context_product(const struct attn_panel *panel, const float *values, size_t stride)
+static bool context_gemm(const struct attn_panel *panel, const float *values, size_t stride)
 {
 	const struct attn_call *call = panel->call;
 	const size_t width = call->shape->value_width, keys = panel->hi - panel->lo;
@@ -61,6 +63,66 @@ static bool context_product(const struct attn_panel *panel, const float *values,
 		finite = finite && (row_finite || isnan(panel->inverse[r]));
 	}
 	return finite;
+}
+
+static bool context_kernel(const struct attn_panel *panel, const float *values, size_t strip_stride,
+                           size_t row_stride)
+{
+	const struct attn_call *call = panel->call;
+	const size_t width = call->shape->value_width;
+	const struct attn_value_panel product = {
+	    .weights = panel->scores,
+	    .stride = call->plan.stride,
+	    .rows = panel->rows,
+	    .depth = panel->hi - panel->lo,
+	    .values = values,
+	    .strip_stride = strip_stride,
+	    .row_stride = row_stride,
+	    .width = width,
+	    .inverse = panel->inverse,
+	    .context = context_row(panel, 0),
+	    .context_stride = attn_leading(panel->rows, panel->sequence->context_row_stride, width),
+	};
+	if (call->kernels->attention->context(&product))
+		return true;
+	bool finite = true;
+	for (size_t r = 0; r < panel->rows; r++)
+		for (size_t d = 0; d < width && !isnan(panel->inverse[r]); d++)
+			finite = finite && isfinite(context_row(panel, r)[d]);
+	return finite;
+}
+
+/* From the values of the sequence. */
+static bool context_product(const struct attn_panel *panel)
+{
+	const attn_heads *value = &panel->sequence->value;
+	const float *values = value_row(panel, panel->lo);
+	if (!panel->call->plan.packs_keys)
+		return context_gemm(panel, values, value->row_stride);
+	const size_t strip = panel->call->kernels->attention->strip;
+	if (panel->strips.values == NULL)
+		return context_kernel(panel, values, strip, value->row_stride);
+	return context_kernel(panel, panel->strips.values + panel->lo * strip,
+	                      panel->call->shape->keys * strip, strip);
+}
+
+/* From a copy of them; its bits are those it would have had from them. */
+static attn_status context_product_of(const struct attn_panel *panel, const float *values,
+                                      attn_arena *scratch)
+{
+	const struct attn_call *call = panel->call;
+	const size_t width = call->shape->value_width, keys = panel->hi - panel->lo;
+	if (!call->plan.packs_keys) {
+		context_gemm(panel, values, width);
+		return ATTN_OK;
+	}
+	float *strips = attn_arena_floats(scratch, call->plan.values_floats);
+	if (strips == NULL)
+		return ATTN_MEMORY;
+	const size_t strip = call->kernels->attention->strip;
+	call->kernels->attention->pack_values(strips, values, width, keys, width);
+	context_kernel(panel, strips, keys * strip, strip);
+	return ATTN_OK;
 }
 
 /* ---- values that are not finite */
@@ -121,7 +183,8 @@ static attn_status context_odd(const struct attn_panel *panel, attn_arena *scrat
 			values[j * width + d] = finite ? value[d] : 0;
 		}
 	}
-	context_product(panel, values, width);
+	if (context_product_of(panel, values, scratch) != ATTN_OK)
+		return ATTN_MEMORY;
 	for (size_t r = 0; r < panel->rows; r++)
 		if (row_needs_plain(panel, r, odd))
 			row_context_plain(panel, r);
@@ -135,7 +198,7 @@ attn_status attn_panel_context(const struct attn_panel *panel, attn_arena *scrat
 			attn_fill(context_row(panel, r), 0, panel->call->shape->value_width, 0);
 		return ATTN_OK;
 	}
-	if (context_product(panel, value_row(panel, panel->lo), panel->sequence->value.row_stride))
+	if (context_product(panel))
 		return ATTN_OK;
 	attn_arena_mark mark = attn_arena_here(scratch);
 	attn_status status = context_odd(panel, scratch);

@@ -1,9 +1,13 @@
 #include "attention_panel.h"
 
 #include <math.h>
+#include <string.h>
 
-#include "attention_outputs.h"
+#include "attention_kernels.h"
 #include "rounding.h"
+
+/* Columns of scores from which on a panel's queries are worth a copy that lies together. */
+#define COPY_COLUMNS ((size_t)64)
 
 /* ---- which keys a query may see */
 
@@ -53,6 +57,8 @@ void attn_panel_spans(struct attn_panel *panel)
 		panel->hi = attn_larger(panel->hi, span.hi);
 	}
 	panel->lo = attn_smaller(panel->lo, panel->hi);
+	if (panel->call->plan.packs_keys)
+		panel->lo -= panel->lo % panel->call->kernels->attention->strip;
 }
 
 static const uint8_t *mask_row(const struct attn_panel *panel, size_t r)
@@ -82,14 +88,6 @@ bool attn_panel_allows(const struct attn_panel *panel, size_t r, size_t key)
 	       bias_row(panel, r)[key * sequence->bias.key_stride] != -INFINITY;
 }
 
-static bool row_has_key(const struct attn_panel *panel, size_t r)
-{
-	for (size_t key = panel->spans[r].lo; key < panel->spans[r].hi; key++)
-		if (attn_panel_allows(panel, r, key))
-			return true;
-	return false;
-}
-
 /* ---- scores */
 
 size_t attn_panel_kv_head(const struct attn_panel *panel)
@@ -117,6 +115,42 @@ void attn_panel_product(const struct attn_panel *panel, size_t r, size_t rows, s
 	    .ldc = stride,
 	};
 	call->kernels->gemm(&product);
+}
+
+/* Rows that lie far apart would share few cache sets and many pages: every strip reads them. */
+static void scores_packed(const struct attn_panel *panel)
+{
+	const struct attn_call *call = panel->call;
+	const struct attn_attention_kernels *kernels = call->kernels->attention;
+	const attn_heads *query = &panel->sequence->query;
+	const size_t width = call->shape->head_width;
+	struct attn_score_panel product = {
+	    .query = query->data + panel->head * query->head_stride + panel->first * query->row_stride,
+	    .query_stride = query->row_stride,
+	    .rows = panel->rows,
+	    .width = width,
+	    .strips = panel->strips.keys + panel->lo * width,
+	    .columns = attn_round_up(panel->hi - panel->lo, kernels->strip),
+	    .scores = panel->scores,
+	    .stride = call->plan.stride,
+	};
+	if (product.columns > COPY_COLUMNS) {
+		for (size_t r = 0; r < panel->rows; r++)
+			memcpy(panel->query + r * width, product.query + r * query->row_stride,
+			       width * sizeof(float));
+		product.query = panel->query;
+		product.query_stride = width;
+	}
+	kernels->scores(&product);
+}
+
+void attn_panel_scores(const struct attn_panel *panel)
+{
+	if (panel->call->plan.packs_keys)
+		scores_packed(panel);
+	else
+		attn_panel_product(panel, 0, panel->rows, (struct attn_span){panel->lo, panel->hi},
+		                   panel->scores, panel->call->plan.stride);
 }
 
 void attn_scores_cap(float *scores, size_t count, float softcap)
@@ -160,9 +194,10 @@ static void scores_mask(float *scores, size_t count, const uint8_t *mask, size_t
 		scores[j] = mask[j * stride] != 0 ? scores[j] : -INFINITY;
 }
 
-/* Positions of row r's span in the panel, outwards to whole groups of lanes. */
-static struct attn_span row_lanes(const struct attn_panel *panel, size_t r)
+struct attn_span attn_panel_lanes(const struct attn_panel *panel, size_t r)
 {
+	if (panel->spans[r].lo == panel->spans[r].hi)
+		return (struct attn_span){0, 0};
 	return (struct attn_span){
 	    (panel->spans[r].lo - panel->lo) / ATTN_LANES * ATTN_LANES,
 	    attn_round_up(panel->spans[r].hi - panel->lo, ATTN_LANES),
@@ -196,58 +231,7 @@ void attn_panel_adjust(const struct attn_panel *panel, size_t r)
 		size_t stride = sequence->mask.key_stride;
 		scores_mask(scores, count, mask_row(panel, r) + span.lo * stride, stride);
 	}
-	const struct attn_span lanes = row_lanes(panel, r);
+	const struct attn_span lanes = attn_panel_lanes(panel, r);
 	attn_fill(row, lanes.lo, span.lo - panel->lo, -INFINITY);
 	attn_fill(row, span.hi - panel->lo, lanes.hi, -INFINITY);
-}
-
-/* ---- softmax */
-
-static void row_without_keys(struct attn_panel *panel, size_t r)
-{
-	attn_fill(panel->scores + r * panel->call->plan.stride, 0, panel->hi - panel->lo, 0);
-	panel->inverse[r] = 0;
-	attn_outputs_no_statistics(panel, r);
-}
-
-/* No key is left to the row. */
-static void row_ablate(struct attn_panel *panel, size_t r)
-{
-	attn_fill(panel->scores + r * panel->call->plan.stride, 0, panel->hi - panel->lo, 0);
-	panel->inverse[r] = 0;
-	panel->spans[r] = (struct attn_span){0, 0};
-}
-
-void attn_panel_softmax(struct attn_panel *panel, size_t r)
-{
-	const struct attn_call *call = panel->call;
-	float *row = panel->scores + r * call->plan.stride;
-	if (panel->spans[r].lo == panel->spans[r].hi) {
-		row_without_keys(panel, r);
-		return;
-	}
-	const struct attn_span lanes = row_lanes(panel, r);
-	const size_t count = lanes.hi - lanes.lo;
-	struct attn_row_totals totals = {.max = call->kernels->row_max(row + lanes.lo, count)};
-	if (totals.max == -INFINITY && !row_has_key(panel, r)) {
-		row_without_keys(panel, r);
-		return;
-	}
-	totals.shift = totals.max;
-	double sink = 0;
-	if (call->options->sink != NULL) {
-		float logit = call->options->sink[panel->head];
-		totals.shift = logit > totals.max ? logit : totals.max;
-		sink = exp((double)(logit - totals.shift));
-	}
-	const bool statistics = attn_outputs_has_statistics(panel->sequence);
-	totals.has_nan = statistics && isinf(totals.shift) && attn_outputs_row_has_nan(panel, r);
-	totals.sum = call->kernels->row_exp(row + lanes.lo, count, totals.shift) + sink;
-	attn_fill(row, 0, lanes.lo, 0);
-	attn_fill(row, lanes.hi, panel->hi - panel->lo, 0);
-	panel->inverse[r] = (float)(1.0 / totals.sum);
-	if (statistics)
-		attn_outputs_statistics(panel, r, &totals);
-	if (call->options->ablated != NULL && call->options->ablated[panel->head] != 0)
-		row_ablate(panel, r);
 }

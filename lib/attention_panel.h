@@ -16,9 +16,15 @@ struct attn_call {
 	const attn_options *options;
 	const attn_sequence *sequences; /* key and value hold past keys too, everything turned */
 	struct attn_plan plan;
-	bool all_heads;   /* a unit of work is a panel of every head, for the mean over heads; else of one */
+	struct attn_strips
+	    *packed;      /* [kv_heads] of the one sequence of the call, where packs_before is set */
 	size_t units;     /* of the whole call */
 	size_t tile_size; /* units of a tile */
+};
+
+/* Keys and values of a head for the kernels of attention_kernels.h; values NULL: not packed. */
+struct attn_strips {
+	float *keys, *values;
 };
 
 /* Scores, then exponentials, of some query rows of one head against keys [lo, hi). */
@@ -26,9 +32,13 @@ struct attn_panel {
 	const struct attn_call *call;
 	const attn_sequence *sequence;
 	size_t head, first, rows;
-	size_t lo, hi;
-	struct attn_span *spans; /* [rows] */
-	float *scores;           /* [rows, stride] */
+	size_t lo, hi;             /* lo: a whole strip, where keys are packed */
+	struct attn_strips strips; /* of its key and value head, where keys are packed */
+	struct attn_span *spans;   /* [rows] */
+	float *query;              /* [rows, head_width], where keys are packed */
+	float *scores;             /* [rows, stride] */
+	float *maximum;            /* [rows] largest allowed score */
+	double *sum;               /* [rows] of the exponentials, the sink's too */
 	float *inverse; /* [rows] 1 / sum of a row; 0 for a row without keys, NaN for one with a NaN */
 	float *row;     /* [keys] */
 	size_t *order;  /* [keys], or NULL without a top k */
@@ -36,6 +46,9 @@ struct attn_panel {
 
 /* Fills the spans of a panel and the keys they cover together, which may be none. */
 void attn_panel_spans(struct attn_panel *panel);
+
+/* Scores of the panel's keys: scale * Q K^T. */
+void attn_panel_scores(const struct attn_panel *panel);
 
 /* out [rows, ...] = scale * Q K^T for rows from r on and the keys keys.lo to keys.hi; stride floats lie
  * between rows of out. */
@@ -46,9 +59,8 @@ void attn_panel_product(const struct attn_panel *panel, size_t r, size_t rows, s
  * Excluded keys of the groups of lanes that its span touches become -infinity. */
 void attn_panel_adjust(const struct attn_panel *panel, size_t r);
 
-/* Adjusted scores of row r to exp(score - maximum), 0 for excluded keys, and 1 / sum to inverse[r]; writes
- * the statistics asked for. A NaN among the allowed scores, or only -infinity, makes the sum NaN. */
-void attn_panel_softmax(struct attn_panel *panel, size_t r);
+/* Positions of row r's span in the panel, outwards to whole groups of lanes; none for a row without keys. */
+struct attn_span attn_panel_lanes(const struct attn_panel *panel, size_t r);
 
 /* softcap * tanh(score / softcap). */
 void attn_scores_cap(float *scores, size_t count, float softcap);

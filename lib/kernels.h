@@ -66,6 +66,8 @@ struct attn_kernels {
 	/* Products with packed weights, and the columns of a strip of these. NULL and 0: there are none. */
 	attn_packed_fn *packed;
 	size_t strip;
+	/* Attention over packed keys and values; NULL: it is made of gemm, row_max and row_exp. */
+	const struct attn_attention_kernels *attention;
 	/* Largest of n numbers, NaN passed over; -infinity for none. n is a multiple of ATTN_LANES. */
 	float (*row_max)(const float *row, size_t n);
 	/* row[i] = exp(row[i] - max), within 2 units in the last place; returns the sum, NaN if one is NaN.

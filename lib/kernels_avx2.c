@@ -9,6 +9,7 @@
 #include "kernels_rows.h"
 #include "kernels_vec_avx2.h"
 
+#include "kernels_attention.h"
 #include "kernels_packed.h"
 
 #define AVX2 __attribute__((target("avx2,fma")))
@@ -204,6 +205,7 @@ void attn_kernels_fill_avx2_packed(attn_kernels *kernels)
 {
 	kernels->packed = packed_product;
 	kernels->strip = PACKED_STRIP;
+	kernels->attention = &ATTEND_KERNELS;
 }
 
 #else

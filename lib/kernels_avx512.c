@@ -4,6 +4,7 @@
 
 #include "kernels_vec_avx512.h"
 
+#include "kernels_attention.h"
 #include "kernels_packed.h"
 
 bool attn_cpu_has_avx512(void)
@@ -16,6 +17,7 @@ void attn_kernels_fill_avx512(attn_kernels *kernels)
 {
 	kernels->packed = packed_product;
 	kernels->strip = PACKED_STRIP;
+	kernels->attention = &ATTEND_KERNELS;
 }
 
 #else

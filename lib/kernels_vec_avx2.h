@@ -49,6 +49,12 @@ VEC_INLINE void vec_store_part(float *at, size_t count, vec a)
 	_mm256_maskstore_ps(at, vec_first(count), a);
 }
 
+/* Past the caches; at is aligned to a vector. */
+VEC_INLINE void vec_stream(float *at, vec a)
+{
+	_mm256_stream_ps(at, a);
+}
+
 VEC_INLINE vec vec_set(float a)
 {
 	return _mm256_set1_ps(a);
@@ -132,6 +138,16 @@ VEC_INLINE vec vec_scale(vec a, vec n)
 	const __m256i first = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
 	const __m256i second = _mm256_slli_epi32(_mm256_add_epi32(rest, bias), 23);
 	return _mm256_mul_ps(_mm256_mul_ps(a, _mm256_castsi256_ps(first)), _mm256_castsi256_ps(second));
+}
+
+/* Added to a number under 2^22, leaves it rounded to a whole one, n, with n + 151 in the low bits. */
+#define VEC_SHIFTER (12582912.0f + 151)
+
+/* a 2^n, rounded once where a is in [1/2, 2]; shifted is n + VEC_SHIFTER, n in [-151, 0]. */
+VEC_INLINE vec vec_scale_down(vec a, vec shifted)
+{
+	const __m256i power = _mm256_slli_epi32(_mm256_castps_si256(shifted), 23); /* 2^(n + 24) */
+	return _mm256_mul_ps(_mm256_mul_ps(a, _mm256_castsi256_ps(power)), _mm256_set1_ps(0x1p-24f));
 }
 
 /* False where one is NaN. */

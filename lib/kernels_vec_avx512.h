@@ -43,6 +43,11 @@ VEC_INLINE void vec_store_part(float *at, size_t count, vec a)
 	_mm512_mask_storeu_ps(at, vec_first(count), a);
 }
 
+VEC_INLINE void vec_stream(float *at, vec a)
+{
+	_mm512_stream_ps(at, a);
+}
+
 VEC_INLINE vec vec_set(float a)
 {
 	return _mm512_set1_ps(a);
@@ -116,6 +121,13 @@ VEC_INLINE vec vec_round(vec a)
 VEC_INLINE vec vec_scale(vec a, vec n)
 {
 	return _mm512_scalef_ps(a, n);
+}
+
+#define VEC_SHIFTER (12582912.0f + 151)
+
+VEC_INLINE vec vec_scale_down(vec a, vec shifted)
+{
+	return _mm512_scalef_ps(a, _mm512_sub_ps(shifted, _mm512_set1_ps(VEC_SHIFTER)));
 }
 
 VEC_INLINE vec_mask vec_less(vec a, vec b)

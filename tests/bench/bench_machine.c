@@ -1,8 +1,10 @@
 /*
  * What computes here: processor, its vector features, the BLAS core and how BLAS was built; then the ceiling,
- * the rate of bare fused multiply-adds and that of the products a layer of width 256 makes.
+ * the rates of bare fused multiply-adds and of reading memory, and that of the products a layer of width 256
+ * makes.
  */
 #include "bench.h"
+#include "ceiling.h"
 
 #include "attn.h"
 
@@ -30,56 +32,23 @@ static void print_cpu(void)
 	printf("\n  BLAS core %s, %s\n", attn_blas_core(), attn_blas_config());
 }
 
-#define CHAINS 12 /* enough to hide the latency of each */
-#define STEPS 4096
-
-#if defined(__x86_64__)
-/* STEPS multiply-adds in each of CHAINS vectors, held in registers: every loop over them is unrolled. */
-#define EACH_CHAIN _Pragma("GCC unroll 12") for (int i = 0; i < CHAINS; i++)
-#define MULTIPLY_ADDS(name, feature, bytes)                                                                  \
-	__attribute__((target(feature))) static void name(void *arg)                                         \
-	{                                                                                                    \
-		typedef float vector __attribute__((vector_size(bytes)));                                    \
-		vector chains[CHAINS], factor = {0.5f};                                                      \
-		EACH_CHAIN                                                                                   \
-		chains[i] = factor;                                                                          \
-		for (int step = 0; step < STEPS; step++) {                                                   \
-			EACH_CHAIN                                                                           \
-			{                                                                                    \
-				chains[i] = chains[i] * factor + factor;                                     \
-				__asm__ volatile("" : "+x"(chains[i]));                                      \
-			}                                                                                    \
-		}                                                                                            \
-		EACH_CHAIN                                                                                   \
-		*(float *)arg += chains[i][0];                                                               \
-	}
-MULTIPLY_ADDS(multiply_adds_256, "avx2,fma", 32)
-MULTIPLY_ADDS(multiply_adds_512, "avx512f", 64)
-
 static void print_multiply_adds(void)
 {
-	float sink = 0;
-	struct bench_case item = {NULL, &sink, 1, {0}};
-	double width = 0;
-	if (__builtin_cpu_supports("avx512f")) {
-		item.run = multiply_adds_512;
-		width = 16;
-	} else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-		item.run = multiply_adds_256;
-		width = 8;
-	}
+	struct bench_case item = ceiling_multiply_adds();
 	if (item.run == NULL)
 		return;
 	bench_interleave(&item, 1);
-	bench_row("bare fused multiply-adds, one thread",
-	          2e-9 * CHAINS * STEPS * width / bench_seconds(&item), "GFLOP/s");
+	bench_row("bare fused multiply-adds, one thread", 1e-9 / bench_seconds(&item), "GFLOP/s");
 }
-#else
-static void print_multiply_adds(void)
+
+static void print_reading(void)
 {
-	bench_row("bare fused multiply-adds: not measured on this architecture", 0, "GFLOP/s");
+	struct ceiling_memory memory = ceiling_memory_new();
+	struct bench_case item = ceiling_reading(&memory);
+	bench_interleave(&item, 1);
+	bench_row("reading memory beyond the caches, one thread", 1e-9 / bench_seconds(&item), "GB/s");
+	free(memory.numbers);
 }
-#endif
 
 struct product {
 	int m, k, n;
@@ -115,6 +84,7 @@ int main(void)
 {
 	print_cpu();
 	print_multiply_adds();
+	print_reading();
 	print_product(16, 256, 768);
 	print_product(512, 256, 768);
 	print_product(1024, 1024, 1024);

@@ -1,0 +1,460 @@
+/*
+ * kernels_attention.h - the kernels of attention_kernels.h, for whatever vec_* the includer has.
+ */
+#ifndef ATTN_KERNELS_ATTENTION_H
+#define ATTN_KERNELS_ATTENTION_H
+
+#include "attention_kernels.h"
+
+#include <math.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "rounding.h"
+
+#define ATTEND_STRIP ((size_t)2 * VEC_WIDTH)
+/* Two vectors of sums a row, and registers left for two of the strip and one to spread. */
+#define ATTEND_ROWS ((size_t)(VEC_REGISTERS == 32 ? 14 : 6))
+/* Keys whose values a register tile sums before it adds them to the context: what bounds the error of long
+ * rows, and what lets weights and values stay in L1. */
+#define ATTEND_DEPTH ((size_t)256)
+
+/* ---- packing */
+
+typedef float attend_float8 __attribute__((vector_size(32), aligned(4), may_alias));
+
+/* out [8, ATTEND_STRIP] = scale * the transpose of in [8, 8]. */
+VEC_INLINE void attend_transpose8(float *out, const float *in, size_t stride, float scale)
+{
+	attend_float8 a[8], b[8];
+	for (size_t i = 0; i < 8; i++)
+		a[i] = *(const attend_float8 *)(in + i * stride) * scale;
+	for (size_t i = 0; i < 8; i += 2) { /* pairs */
+		b[i] = __builtin_shufflevector(a[i], a[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+		b[i + 1] = __builtin_shufflevector(a[i], a[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+	}
+	for (size_t i = 0; i < 8; i += 4) { /* fours */
+		a[i] = __builtin_shufflevector(b[i], b[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+		a[i + 1] = __builtin_shufflevector(b[i], b[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+		a[i + 2] = __builtin_shufflevector(b[i + 1], b[i + 3], 0, 1, 8, 9, 4, 5, 12, 13);
+		a[i + 3] = __builtin_shufflevector(b[i + 1], b[i + 3], 2, 3, 10, 11, 6, 7, 14, 15);
+	}
+	for (size_t i = 0; i < 4; i++) { /* halves */
+		*(attend_float8 *)(out + i * ATTEND_STRIP) =
+		    __builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+		*(attend_float8 *)(out + (i + 4) * ATTEND_STRIP) =
+		    __builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+	}
+}
+
+VEC_TARGET static void attend_pack_keys(float *strips, const float *keys, size_t stride, size_t count,
+                                        size_t width, float scale)
+{
+	for (size_t key = 0; key < count; key += ATTEND_STRIP) {
+		const size_t here = attn_smaller(ATTEND_STRIP, count - key), eights = here / 8 * 8;
+		const size_t wide = width / 8 * 8;
+		float *strip = strips + key * width;
+		if (here < ATTEND_STRIP)
+			memset(strip, 0, width * ATTEND_STRIP * sizeof(float));
+		for (size_t j = 0; j < eights; j += 8)
+			for (size_t d = 0; d < wide; d += 8)
+				attend_transpose8(strip + d * ATTEND_STRIP + j, keys + (key + j) * stride + d,
+				                  stride, scale);
+		for (size_t j = 0; j < here; j++)
+			for (size_t d = j < eights ? wide : 0; d < width; d++)
+				strip[d * ATTEND_STRIP + j] = keys[(key + j) * stride + d] * scale;
+	}
+}
+
+VEC_TARGET static void attend_pack_values(float *strips, const float *values, size_t stride, size_t count,
+                                          size_t width)
+{
+	for (size_t column = 0; column < width; column += ATTEND_STRIP) {
+		const size_t here = attn_smaller(ATTEND_STRIP, width - column);
+		float *strip = strips + column * count;
+		for (size_t key = 0; key < count; key++) {
+			const float *from = values + key * stride + column;
+			float *to = strip + key * ATTEND_STRIP;
+			if (here == ATTEND_STRIP) {
+				vec_store(to, vec_load(from));
+				vec_store(to + VEC_WIDTH, vec_load(from + VEC_WIDTH));
+				continue;
+			}
+			memset(to, 0, ATTEND_STRIP * sizeof(float));
+			memcpy(to, from, here * sizeof(float));
+		}
+	}
+}
+
+/* ---- register tiles */
+
+/* A product of rows [rows, depth] with a strip whose rows lie strip_stride apart. Each sum is one chain of
+ * fused multiply-adds in the order of depth, whatever rows is: what keeps the bits of a row its own. */
+VEC_INLINE void attend_tile(const size_t rows, const float *left, size_t stride, size_t depth,
+                            const float *strip, size_t strip_stride, vec (*sums)[2])
+{
+#pragma GCC unroll 16
+	for (size_t r = 0; r < rows; r++)
+		sums[r][0] = sums[r][1] = vec_zero();
+	for (size_t p = 0; p < depth; p++) {
+		const vec first = vec_load(strip + p * strip_stride);
+		const vec second = vec_load(strip + p * strip_stride + VEC_WIDTH);
+#pragma GCC unroll 16
+		for (size_t r = 0; r < rows; r++) {
+			const vec x = vec_broadcast(left + r * stride + p);
+			sums[r][0] = vec_fma(x, first, sums[r][0]);
+			sums[r][1] = vec_fma(x, second, sums[r][1]);
+		}
+	}
+}
+
+#define ATTEND_CASE(n, body)                                                                                 \
+	case n:                                                                                              \
+		body((size_t)n);                                                                             \
+		break;
+#define ATTEND_FIVE(body)                                                                                    \
+	ATTEND_CASE(1, body)                                                                                 \
+	ATTEND_CASE(2, body) ATTEND_CASE(3, body) ATTEND_CASE(4, body) ATTEND_CASE(5, body)
+#if VEC_REGISTERS == 32
+#define ATTEND_MORE(body)                                                                                    \
+	ATTEND_CASE(6, body)                                                                                 \
+	ATTEND_CASE(7, body)                                                                                 \
+	ATTEND_CASE(8, body)                                                                                 \
+	ATTEND_CASE(9, body)                                                                                 \
+	ATTEND_CASE(10, body) ATTEND_CASE(11, body) ATTEND_CASE(12, body) ATTEND_CASE(13, body)
+#else
+#define ATTEND_MORE(body)
+#endif
+/* body(number of rows) with a constant: every number has a tile of its own. */
+#define ATTEND_EACH_ROWS(rows, body)                                                                         \
+	switch (rows) {                                                                                      \
+		ATTEND_FIVE(body)                                                                            \
+		ATTEND_MORE(body)                                                                            \
+	default:                                                                                             \
+		body(ATTEND_ROWS);                                                                           \
+		break;                                                                                       \
+	}
+
+/* ---- scores */
+
+VEC_INLINE void attend_score_tile(const size_t rows, const struct attn_score_panel *p, size_t row,
+                                  const float *strip, float *scores)
+{
+	vec sums[ATTEND_ROWS][2];
+	attend_tile(rows, p->query + row * p->query_stride, p->query_stride, p->width, strip, ATTEND_STRIP,
+	            sums);
+#pragma GCC unroll 16
+	for (size_t r = 0; r < rows; r++) {
+		vec_store(scores + r * p->stride, sums[r][0]);
+		vec_store(scores + r * p->stride + VEC_WIDTH, sums[r][1]);
+	}
+}
+
+VEC_TARGET static void attend_scores(const struct attn_score_panel *p)
+{
+	for (size_t column = 0; column < p->columns; column += ATTEND_STRIP) {
+		const float *strip = p->strips + column * p->width;
+		for (size_t row = 0; row < p->rows; row += ATTEND_ROWS) {
+			float *scores = p->scores + row * p->stride + column;
+#define SCORE_TILE(n) attend_score_tile(n, p, row, strip, scores)
+			ATTEND_EACH_ROWS(p->rows - row, SCORE_TILE)
+#undef SCORE_TILE
+		}
+	}
+}
+
+/* ---- softmax */
+
+/* Vectors that are worked on in turn, so that none waits for its own last step. */
+#define ATTEND_ABREAST ((size_t)4)
+
+#define ATTEND_EACH(statement)                                                                               \
+	_Pragma("GCC unroll 4") for (size_t i = 0; i < count; i++)                                           \
+	{                                                                                                    \
+		statement;                                                                                   \
+	}
+
+/* x[i] = exp(x[i]) for x <= 0, NaN for NaN: x = k ln 2 + r, |r| <= ln 2 / 2, and a polynomial of degree 6 for
+ * exp(r), of least greatest relative error (2e-9). */
+VEC_INLINE void attend_exp(const size_t count, vec *x)
+{
+	static const float STEPS[] = {8.374162949621677e-3f,
+	                              0.04166800156235695f,
+	                              0.16666431725025177f,
+	                              0.4999999403953552f,
+	                              1.0f,
+	                              1.0f};
+	vec k[ATTEND_ABREAST], p[ATTEND_ABREAST];
+	ATTEND_EACH(x[i] = vec_max(vec_set(-104.0f), x[i])) /* 0 from here on */
+	ATTEND_EACH(k[i] = vec_fma(x[i], vec_set(1.44269504088896341f), vec_set(VEC_SHIFTER)))
+	ATTEND_EACH(p[i] = vec_sub(k[i], vec_set(VEC_SHIFTER)))
+	ATTEND_EACH(x[i] = vec_fma(p[i], vec_set(-0.693359375f), x[i]))
+	ATTEND_EACH(x[i] = vec_fma(p[i], vec_set(2.12194440e-4f), x[i]))
+	ATTEND_EACH(p[i] = vec_set(1.384364441037178e-3f))
+#pragma GCC unroll 6
+	for (size_t step = 0; step < sizeof(STEPS) / sizeof(STEPS[0]); step++)
+		ATTEND_EACH(p[i] = vec_fma(p[i], x[i], vec_set(STEPS[step])))
+	ATTEND_EACH(x[i] = vec_scale_down(p[i], k[i]))
+}
+
+VEC_INLINE float attend_row_max(const float *row, size_t n)
+{
+	vec a = vec_set(-INFINITY), b = a;
+	size_t i = 0;
+	for (; i + 2 * VEC_WIDTH <= n; i += 2 * VEC_WIDTH) {
+		a = vec_max(vec_load(row + i), a);
+		b = vec_max(vec_load(row + i + VEC_WIDTH), b);
+	}
+	for (; i < n; i += VEC_WIDTH)
+		a = vec_max(vec_load(row + i), a);
+	return vec_greatest(vec_max(a, b));
+}
+
+/* Sums of a block of this many numbers are kept in float lanes, sums of blocks in double. */
+#define ATTEND_SUM_BLOCK ((size_t)512)
+
+/* count vectors of a row; adds their exponentials to *sum. */
+VEC_INLINE void attend_exp_at(const size_t count, float *row, vec shift, vec *sum)
+{
+	vec x[ATTEND_ABREAST];
+	ATTEND_EACH(x[i] = vec_sub(vec_load(row + i * VEC_WIDTH), shift))
+	attend_exp(count, x);
+	ATTEND_EACH(vec_store(row + i * VEC_WIDTH, x[i]))
+	ATTEND_EACH(*sum = vec_add(*sum, x[i]))
+}
+
+VEC_INLINE double attend_row_exp(float *row, size_t n, float shift)
+{
+	const vec less = vec_set(shift);
+	double total = 0;
+	for (size_t start = 0; start < n; start += ATTEND_SUM_BLOCK) {
+		const size_t end = attn_smaller(n, start + ATTEND_SUM_BLOCK);
+		vec sum = vec_zero();
+		size_t i = start;
+		for (; i + ATTEND_ABREAST * VEC_WIDTH <= end; i += ATTEND_ABREAST * VEC_WIDTH)
+			attend_exp_at(ATTEND_ABREAST, row + i, less, &sum);
+		for (; i < end; i += VEC_WIDTH)
+			attend_exp_at(1, row + i, less, &sum);
+		total += (double)vec_sum(sum);
+	}
+	return total;
+}
+
+VEC_TARGET static void attend_softmax(const struct attn_softmax_panel *p)
+{
+	for (size_t r = 0; r < p->rows; r++) {
+		float *row = p->scores + r * p->stride;
+		const float max = attend_row_max(row, p->columns);
+		const float shift = p->floor > max ? p->floor : max;
+		p->maximum[r] = max;
+		p->sum[r] = isinf(shift) ? 0 : attend_row_exp(row, p->columns, shift);
+	}
+}
+
+/* ---- weights */
+
+VEC_INLINE void attend_scale_vector(float *out, const float *row, float factor, bool stream)
+{
+	const vec scaled = vec_mul(vec_load(row), vec_set(factor));
+	if (stream)
+		vec_stream(out, scaled);
+	else
+		vec_store(out, scaled);
+}
+
+/* Streams past the caches from the first place of out that is aligned for it. */
+VEC_TARGET static void attend_scale(float *out, const float *row, size_t n, float factor, bool stream)
+{
+	size_t i = 0;
+	const size_t past = (uintptr_t)out / sizeof(float) % VEC_WIDTH;
+	if (stream && past > 0) {
+		const size_t head = attn_smaller(n, VEC_WIDTH - past);
+		vec_store_part(out, head, vec_mul(vec_load_part(row, head), vec_set(factor)));
+		i = head;
+	}
+	for (; i + VEC_WIDTH <= n; i += VEC_WIDTH)
+		attend_scale_vector(out + i, row + i, factor, stream);
+	if (i < n)
+		vec_store_part(out + i, n - i, vec_mul(vec_load_part(row + i, n - i), vec_set(factor)));
+}
+
+/* ---- values */
+
+/* Rows from..from + depth of the values, and where the sums go. */
+struct attend_block {
+	size_t from, depth;
+	const float *strip; /* its row number from */
+	float *out;
+	size_t stride;
+};
+
+/* Adds the sums of a block to the context, or puts them there if it is the first; the last one divides.
+ * *probe becomes NaN where the context is not finite. */
+VEC_INLINE void attend_value_tile(const size_t rows, const struct attn_value_panel *p, size_t row,
+                                  const struct attend_block *block, vec *probe)
+{
+	const bool last = block->from + block->depth == p->depth;
+	vec sums[ATTEND_ROWS][2];
+	attend_tile(rows, p->weights + row * p->stride + block->from, p->stride, block->depth, block->strip,
+	            p->row_stride, sums);
+#pragma GCC unroll 16
+	for (size_t r = 0; r < rows; r++) {
+		float *out = block->out + r * block->stride;
+		if (block->from > 0) {
+			sums[r][0] = vec_add(vec_load(out), sums[r][0]);
+			sums[r][1] = vec_add(vec_load(out + VEC_WIDTH), sums[r][1]);
+		}
+		if (last) {
+			const vec inverse = vec_set(p->inverse[row + r]);
+			sums[r][0] = vec_mul(sums[r][0], inverse);
+			sums[r][1] = vec_mul(sums[r][1], inverse);
+			*probe = vec_fma(sums[r][0], vec_zero(), *probe);
+			*probe = vec_fma(sums[r][1], vec_zero(), *probe);
+		}
+		vec_store(out, sums[r][0]);
+		vec_store(out + VEC_WIDTH, sums[r][1]);
+	}
+}
+
+VEC_INLINE void attend_value_rows(const struct attn_value_panel *p, size_t row, size_t rows,
+                                  const struct attend_block *block, vec *probe){
+#define VALUE_TILE(n) attend_value_tile(n, p, row, block, probe)
+    ATTEND_EACH_ROWS(rows, VALUE_TILE)
+#undef VALUE_TILE
+}
+
+/* Columns of a strip that the context has only in part go by way of a whole one. */
+VEC_INLINE void attend_value_edge(const struct attn_value_panel *p, size_t row, size_t rows, size_t columns,
+                                  const struct attend_block *block, vec *probe)
+{
+	alignas(64) float whole[ATTEND_ROWS * ATTEND_STRIP] = {0};
+	struct attend_block edge = *block;
+	edge.out = whole;
+	edge.stride = ATTEND_STRIP;
+	for (size_t r = 0; block->from > 0 && r < rows; r++)
+		memcpy(whole + r * ATTEND_STRIP, block->out + r * block->stride, columns * sizeof(float));
+	attend_value_rows(p, row, rows, &edge, probe);
+	for (size_t r = 0; r < rows; r++)
+		memcpy(block->out + r * block->stride, whole + r * ATTEND_STRIP, columns * sizeof(float));
+}
+
+VEC_TARGET static bool attend_context(const struct attn_value_panel *p)
+{
+	vec probe = vec_zero();
+	for (size_t from = 0; from < p->depth; from += ATTEND_DEPTH) {
+		for (size_t column = 0; column < p->width; column += ATTEND_STRIP) {
+			const size_t columns = attn_smaller(ATTEND_STRIP, p->width - column);
+			const float *strip = p->values + column / ATTEND_STRIP * p->strip_stride;
+			for (size_t row = 0; row < p->rows; row += ATTEND_ROWS) {
+				const struct attend_block block = {
+				    .from = from,
+				    .depth = attn_smaller(ATTEND_DEPTH, p->depth - from),
+				    .strip = strip + from * p->row_stride,
+				    .out = p->context + row * p->context_stride + column,
+				    .stride = p->context_stride,
+				};
+				const size_t rows = attn_smaller(ATTEND_ROWS, p->rows - row);
+				if (columns == ATTEND_STRIP)
+					attend_value_rows(p, row, rows, &block, &probe);
+				else
+					attend_value_edge(p, row, rows, columns, &block, &probe);
+			}
+		}
+	}
+	return vec_sum(probe) == 0;
+}
+
+/* ---- few rows, keys and values as they lie */
+
+/* Keys whose dot products with every row are made in turn, while they are in L1. */
+#define ATTEND_FEW ((size_t)32)
+
+VEC_INLINE float attend_dot(const float *a, const float *b, size_t n)
+{
+	vec x = vec_zero(), y = vec_zero();
+	size_t i = 0;
+	for (; i + 2 * VEC_WIDTH <= n; i += 2 * VEC_WIDTH) {
+		x = vec_fma(vec_load(a + i), vec_load(b + i), x);
+		y = vec_fma(vec_load(a + i + VEC_WIDTH), vec_load(b + i + VEC_WIDTH), y);
+	}
+	for (; i + VEC_WIDTH <= n; i += VEC_WIDTH)
+		x = vec_fma(vec_load(a + i), vec_load(b + i), x);
+	float sum = vec_sum(vec_add(x, y));
+	for (; i < n; i++)
+		sum += a[i] * b[i];
+	return sum;
+}
+
+VEC_TARGET static void attend_dots(const struct attn_dots *p)
+{
+	for (size_t first = 0; first < p->count; first += ATTEND_FEW) {
+		const size_t end = attn_smaller(p->count, first + ATTEND_FEW);
+		for (size_t r = 0; r < p->rows; r++) {
+			const float *query = p->query + r * p->query_stride;
+			for (size_t key = first; key < end; key++)
+				p->scores[r * p->stride + key] =
+				    p->scale * attend_dot(query, p->keys + key * p->key_stride, p->width);
+		}
+	}
+}
+
+/* out [vectors] += weights [count] * values, vectors being a constant. */
+VEC_INLINE void attend_gather_columns(const size_t vectors, const float *weights, const float *values,
+                                      size_t stride, size_t count, float *out)
+{
+	vec sums[8];
+#pragma GCC unroll 8
+	for (size_t i = 0; i < vectors; i++)
+		sums[i] = vec_load(out + i * VEC_WIDTH);
+	for (size_t key = 0; key < count; key++) {
+		const vec weight = vec_broadcast(weights + key);
+#pragma GCC unroll 8
+		for (size_t i = 0; i < vectors; i++)
+			sums[i] = vec_fma(weight, vec_load(values + key * stride + i * VEC_WIDTH), sums[i]);
+	}
+#pragma GCC unroll 8
+	for (size_t i = 0; i < vectors; i++)
+		vec_store(out + i * VEC_WIDTH, sums[i]);
+}
+
+VEC_INLINE void attend_gather_row(const float *weights, const float *values, size_t stride, size_t count,
+                                  size_t width, float *out)
+{
+	size_t d = 0;
+	for (; d + 8 * VEC_WIDTH <= width; d += 8 * VEC_WIDTH)
+		attend_gather_columns(8, weights, values + d, stride, count, out + d);
+	for (; d + 4 * VEC_WIDTH <= width; d += 4 * VEC_WIDTH)
+		attend_gather_columns(4, weights, values + d, stride, count, out + d);
+	for (; d + VEC_WIDTH <= width; d += VEC_WIDTH)
+		attend_gather_columns(1, weights, values + d, stride, count, out + d);
+	for (; d < width; d++)
+		for (size_t key = 0; key < count; key++)
+			out[d] += weights[key] * values[key * stride + d];
+}
+
+VEC_TARGET static void attend_gather(const struct attn_gather *p)
+{
+	memset(p->out, 0, p->rows * p->width * sizeof(float));
+	for (size_t first = 0; first < p->count; first += ATTEND_FEW) {
+		const size_t here = attn_smaller(p->count - first, ATTEND_FEW);
+		for (size_t r = 0; r < p->rows; r++)
+			attend_gather_row(p->weights + r * p->stride + first,
+			                  p->values + first * p->value_stride, p->value_stride, here,
+			                  p->width, p->out + r * p->width);
+	}
+}
+
+static const struct attn_attention_kernels ATTEND_KERNELS = {
+    .strip = ATTEND_STRIP,
+    .tile_rows = ATTEND_ROWS,
+    .pack_keys = attend_pack_keys,
+    .pack_values = attend_pack_values,
+    .scores = attend_scores,
+    .softmax = attend_softmax,
+    .scale = attend_scale,
+    .context = attend_context,
+    .dots = attend_dots,
+    .gather = attend_gather,
+};
+
+#endif
