@@ -12,14 +12,14 @@
 /* ---- which keys a query may see */
 
 /* How far the aligned diagonal lies to the right of the main one. */
-static int64_t diagonal_offset(const struct attn_panel *panel)
+static int64_t diagonal_of(const attn_shape *shape, const attn_options *options,
+                           const attn_sequence *sequence)
 {
-	const attn_shape *shape = panel->call->shape;
-	switch (panel->call->options->causal) {
+	switch (options->causal) {
 	case ATTN_CAUSAL_TOP_LEFT:
 		return 0;
 	case ATTN_CAUSAL_OFFSET:
-		return panel->sequence->causal_offset;
+		return sequence->causal_offset;
 	case ATTN_CAUSAL_NONE:
 	case ATTN_CAUSAL_BOTTOM_RIGHT:
 		break;
@@ -27,12 +27,16 @@ static int64_t diagonal_offset(const struct attn_panel *panel)
 	return (int64_t)shape->keys - (int64_t)shape->queries;
 }
 
-/* Keys that length, causal mode and window leave to a query. */
-static struct attn_span row_span(const struct attn_panel *panel, size_t query)
+static int64_t diagonal_offset(const struct attn_panel *panel)
 {
-	const attn_options *options = panel->call->options;
-	const __int128 diagonal = (__int128)query + diagonal_offset(panel);
-	__int128 lo = 0, hi = (__int128)panel->sequence->key_length;
+	return diagonal_of(panel->call->shape, panel->call->options, panel->sequence);
+}
+
+struct attn_span attn_query_span(const attn_shape *shape, const attn_options *options,
+                                 const attn_sequence *sequence, size_t query)
+{
+	const __int128 diagonal = (__int128)query + diagonal_of(shape, options, sequence);
+	__int128 lo = 0, hi = (__int128)sequence->key_length;
 	if (options->causal != ATTN_CAUSAL_NONE && diagonal + 1 < hi)
 		hi = diagonal + 1;
 	if (options->window_left >= 0 && diagonal - options->window_left > lo)
@@ -49,7 +53,8 @@ void attn_panel_spans(struct attn_panel *panel)
 	panel->lo = panel->call->shape->keys;
 	panel->hi = 0;
 	for (size_t r = 0; r < panel->rows; r++) {
-		struct attn_span span = row_span(panel, panel->first + r);
+		struct attn_span span = attn_query_span(panel->call->shape, panel->call->options,
+		                                        panel->sequence, panel->first + r);
 		panel->spans[r] = span;
 		if (span.lo == span.hi)
 			continue;

@@ -44,6 +44,10 @@ struct attn_panel {
 	size_t *order;  /* [keys], or NULL without a top k */
 };
 
+/* Keys that length, causal mode and window leave to a query. */
+struct attn_span attn_query_span(const attn_shape *shape, const attn_options *options,
+                                 const attn_sequence *sequence, size_t query);
+
 /* Fills the spans of a panel and the keys they cover together, which may be none. */
 void attn_panel_spans(struct attn_panel *panel);
 

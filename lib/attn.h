@@ -280,6 +280,12 @@ typedef struct attn_layer {
 	 * which is then not the identity, and before they turn (Dehghani et al. 2023); NULL: none */
 	const float *query_norm, *key_norm;
 	double norm_eps;
+	/* Keys and values that come after those of every sequence (torch's bias_k, bias_v, add_zero_attn):
+	 * counted in keys, always allowed, and without a column in masks and biases; causal mode, window and
+	 * key_length know of the keys before them alone. [appended, kv_heads * width] after projection; NULL:
+	 * none */
+	size_t appended;
+	const float *appended_key, *appended_value;
 } attn_layer;
 
 /* One sequence through a layer. */
@@ -292,13 +298,15 @@ typedef struct attn_layer_sequence {
 } attn_layer_sequence;
 
 /* Fills heads, kv_heads and widths of the shape from the layer; false when the parts of the layer do not fit
- * each other (heads that do not divide, an output of another input width) or past is over keys. */
+ * each other (heads that do not divide, an output of another input width) or past is over keys, which are at
+ * least the appended ones. */
 bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, size_t past, attn_shape *out);
 
 /* Projections, attn_attend, output projection, for count sequences of equal lengths. Rows of all sequences
  * share one product per projection (query, key and value one where they adjoin in memory and read the same
  * input). Bits as for attn_attend. Whether key and value are the query's memory must be the same for all
- * sequences of a call. Errors as attn_attend. */
+ * sequences of a call. Errors as attn_attend; ATTN_INVALID also where a layer with appended keys gets a past
+ * or positions by rotation, slopes or relative biases. */
 attn_status attn_layer_run(const attn_kernels *kernels, attn_executor *executor, const attn_layer *layer,
                            size_t queries, size_t keys, size_t past, const attn_options *options,
                            const attn_layer_sequence *sequences, size_t count);

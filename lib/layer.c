@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layer_appended.h"
 #include "layer_inputs.h"
 #include "layer_norms.h"
 #include "linear.h"
@@ -56,7 +57,7 @@ static const attn_linear *linear_of(const attn_layer *layer, size_t input)
 
 static size_t rows_of(const struct run *run, size_t input)
 {
-	return input == QUERY ? run->shape.queries : run->shape.keys - run->shape.past;
+	return input == QUERY ? run->shape.queries : run->shape.keys - run->shape.past - run->layer->appended;
 }
 
 /* Where the rows of an input are, sequence by sequence; NULL: no memory. */
@@ -207,7 +208,13 @@ static attn_status run_attend(struct run *run)
 		sequences[s].context_head_stride = shape->value_width;
 		sequences[s].context_row_stride = total;
 	}
-	return attn_attend(run->kernels, run->executor, shape, run->options, sequences, run->count);
+	attn_options options = *run->options;
+	attn_status status = ATTN_OK;
+	if (run->layer->appended > 0)
+		status = attn_appended_add(run->layer, shape, &options, sequences, run->count, run->scratch);
+	if (status != ATTN_OK)
+		return status;
+	return attn_attend(run->kernels, run->executor, shape, &options, sequences, run->count);
 }
 
 /* ---- output projection */
@@ -278,7 +285,8 @@ bool attn_layer_shape(const attn_layer *layer, size_t queries, size_t keys, size
 	    .head_width = layer->head_width,
 	    .value_width = layer->value_width,
 	};
-	if (layer->heads == 0 || layer->kv_heads == 0 || layer->heads % layer->kv_heads != 0 || past > keys)
+	if (layer->heads == 0 || layer->kv_heads == 0 || layer->heads % layer->kv_heads != 0 || past > keys ||
+	    layer->appended > keys - past)
 		return false;
 	size_t query = 0, key = 0, value = 0, context = 0;
 	if (!attn_size_mul(layer->heads, layer->head_width, &query) ||
@@ -313,7 +321,8 @@ attn_status attn_layer_run(const attn_kernels *kernels, attn_executor *executor,
 	    .sequences = sequences,
 	    .count = count,
 	};
-	if (!attn_layer_shape(layer, queries, keys, past, &run.shape))
+	if (!attn_layer_shape(layer, queries, keys, past, &run.shape) ||
+	    !attn_appended_valid(layer, past, options))
 		return ATTN_INVALID;
 	if (attn_layer_scratch_bytes(layer, queries, keys, past, options, count) == SIZE_MAX)
 		return ATTN_OVERFLOW;
@@ -362,6 +371,7 @@ size_t attn_layer_scratch_bytes(const attn_layer *layer, size_t queries, size_t 
 	size_t each = sizeof(attn_sequence) + sizeof(parts) / sizeof(parts[0]) * sizeof(float *);
 	size_t inputs = options->sinusoidal ? attn_inputs_bytes(layer, queries, keys - past, count) : 0;
 	if (!add_product(&bytes, count, each, 1) || !attn_size_add(bytes, inputs, &bytes) ||
+	    !attn_size_add(bytes, attn_appended_bytes(layer, &shape, count), &bytes) ||
 	    !attn_size_add(bytes, attn_attend_scratch_bytes(&shape, options, count), &bytes))
 		return SIZE_MAX;
 	return bytes;

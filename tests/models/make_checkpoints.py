@@ -399,7 +399,7 @@ def torch_vectors(stack, hidden, weights):
 
 def torch_encoder(folder, final_norm, **settings):
     layer = torch.nn.TransformerEncoderLayer(24, 4, dim_feedforward=40, batch_first=True, **settings)
-    norm = torch.nn.LayerNorm(24) if final_norm else None
+    norm = torch.nn.LayerNorm(24, eps=settings.get("layer_norm_eps", 1e-5)) if final_norm else None
     encoder = torch.nn.TransformerEncoder(layer, 3, norm=norm, enable_nested_tensor=False)
     randomise(encoder, folder.name)
     write_tensors(folder / "model.safetensors", encoder.state_dict())
