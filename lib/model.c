@@ -7,8 +7,20 @@
 #include <string.h>
 
 static const attn_arch *const architectures[] = {
-    &attn_arch_bert,  &attn_arch_gpt2,  &attn_arch_llama,     &attn_arch_mistral,
-    &attn_arch_qwen2, &attn_arch_qwen3, &attn_arch_torch_mha,
+    &attn_arch_bart,
+    &attn_arch_bert,
+    &attn_arch_clip_text,
+    &attn_arch_gpt2,
+    &attn_arch_llama,
+    &attn_arch_marian,
+    &attn_arch_mistral,
+    &attn_arch_qwen2,
+    &attn_arch_qwen3,
+    &attn_arch_t5,
+    &attn_arch_torch_encoder,
+    &attn_arch_torch_mha,
+    &attn_arch_torch_transformer,
+    &attn_arch_unet,
 };
 
 struct attn_model {

@@ -17,13 +17,20 @@ typedef struct attn_arch {
 	void (*open)(attn_loader *load); /* fills load->model, or makes the load fail */
 } attn_arch;
 
+extern const attn_arch attn_arch_bart;
 extern const attn_arch attn_arch_bert;
+extern const attn_arch attn_arch_clip_text;
 extern const attn_arch attn_arch_gpt2;
 extern const attn_arch attn_arch_llama;
+extern const attn_arch attn_arch_marian;
 extern const attn_arch attn_arch_mistral;
 extern const attn_arch attn_arch_qwen2;
 extern const attn_arch attn_arch_qwen3;
+extern const attn_arch attn_arch_t5;
+extern const attn_arch attn_arch_torch_encoder;
 extern const attn_arch attn_arch_torch_mha;
+extern const attn_arch attn_arch_torch_transformer;
+extern const attn_arch attn_arch_unet;
 
 /* Memory for weights that lives as long as the model, 64-byte aligned, counted in its bytes. NULL: no memory.
  */

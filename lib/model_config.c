@@ -4,6 +4,7 @@
 #include "model_json.h"
 #include "model_path.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,15 +54,23 @@ const char *attn_config_model_type(const attn_config *config)
 	return json_string_value(json_object_get(config->root, "model_type"));
 }
 
-/* The value of a key, a dot going into an object; NULL when it is missing or null. */
+/* The member of an object or the element of a list that the first length bytes of name say; NULL: none. */
+static const json_t *part_find(const json_t *whole, const char *name, size_t length)
+{
+	if (!json_is_array(whole))
+		return json_object_getn(whole, name, length);
+	return isdigit((unsigned char)*name) ? json_array_get(whole, strtoul(name, NULL, 10)) : NULL;
+}
+
+/* The value of a key, a dot going into an object or a list; NULL when it is missing or null. */
 static const json_t *value_find(const attn_config *config, const char *key)
 {
-	const json_t *object = config->root;
+	const json_t *value = config->root;
 	for (const char *dot = strchr(key, '.'); dot; dot = strchr(key, '.')) {
-		object = json_object_getn(object, key, (size_t)(dot - key));
+		value = part_find(value, key, (size_t)(dot - key));
 		key = dot + 1;
 	}
-	const json_t *value = json_object_get(object, key);
+	value = part_find(value, key, strlen(key));
 	return json_is_null(value) ? NULL : value;
 }
 

@@ -17,8 +17,8 @@ void attn_config_free(attn_config *config);
 
 const char *attn_config_model_type(const attn_config *config);
 
-/* Keys of nested objects are written with dots. Below, a key that is null is missing; ATTN_CONFIG when the
- * value is of another kind. */
+/* Keys of nested objects and places in lists are written with dots. Below, a key that is null is missing;
+ * ATTN_CONFIG when the value is of another kind. */
 
 bool attn_config_has(const attn_config *config, const char *key);
 /* An integer of at least `least`, that must be there. */

@@ -276,6 +276,11 @@ attn_status attn_weights_take(attn_weights *weights, const char *name, size_t ra
 	return tensor_check(entry->tensor, rank, shape, err);
 }
 
+const attn_stored_tensor *attn_weights_at(const attn_weights *weights, size_t index)
+{
+	return weights->entries[index].tensor;
+}
+
 size_t attn_weights_count(const attn_weights *weights)
 {
 	return weights->count;

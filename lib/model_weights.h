@@ -24,6 +24,8 @@ const attn_stored_tensor *attn_weights_find(const attn_weights *weights, const c
 attn_status attn_weights_take(attn_weights *weights, const char *name, size_t rank, const size_t *shape,
                               const attn_stored_tensor **out, attn_error *err);
 
+/* The tensors by name; index is below their count. */
+const attn_stored_tensor *attn_weights_at(const attn_weights *weights, size_t index);
 /* How many tensors there are, and numbers in all of them. */
 size_t attn_weights_count(const attn_weights *weights);
 size_t attn_weights_numbers(const attn_weights *weights);

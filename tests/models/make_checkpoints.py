@@ -67,9 +67,8 @@ def randomise(module, name):
 
 def stored_as(module, dtype):
     """Rounds every parameter to what a file of dtype holds."""
-    for tensor in [*module.parameters(), *module.buffers()]:
-        if tensor.is_floating_point():
-            tensor.data = tensor.data.to(dtype)
+    for tensor in module.parameters():
+        tensor.data = tensor.data.to(dtype)
     return module
 
 

@@ -497,16 +497,37 @@ START_TEST(a_config_that_is_not_usable_is_refused_by_key)
 }
 END_TEST
 
-START_TEST(learned_or_zero_keys_at_the_end_are_not_supported)
+START_TEST(learned_and_zero_keys_are_appended_in_this_order)
 {
 	const struct stored_tensor tensors[] = {{"in_proj_weight", 2, {24, 8}},
 	                                        {"out_proj.weight", 2, {8, 8}},
 	                                        {"bias_k", 3, {1, 1, 8}},
 	                                        {"bias_v", 3, {1, 1, 8}},
 	                                        {NULL, 0, {0}}};
-	REFUSED(folder_of(CONFIG, tensors), ATTN_UNSUPPORTED, "\"bias_k\"");
-	REFUSED(folder_of("{\"model_type\":\"torch-mha\",\"num_heads\":4,\"add_zero_attn\":true}", packed),
-	        ATTN_UNSUPPORTED, "add_zero_attn");
+	char *folder =
+	    folder_of("{\"model_type\":\"torch-mha\",\"num_heads\":4,\"add_zero_attn\":true}", tensors);
+	attn_model *model = opened(folder);
+	attn_safetensors *file = stored(folder, "model.safetensors");
+	const attn_layer *layer = attn_model_layer(model, 0, ATTN_SELF);
+	ck_assert_uint_eq(layer->appended, 2);
+	for (size_t i = 0; i < 8; i++) {
+		ck_assert((double)layer->appended_key[i] == number_of(file, "bias_k", i));
+		ck_assert((double)layer->appended_value[i] == number_of(file, "bias_v", i));
+		ck_assert(layer->appended_key[8 + i] == 0 && layer->appended_value[8 + i] == 0);
+	}
+	attn_safetensors_free(file);
+	attn_model_free(model);
+	folder_remove(folder);
+}
+END_TEST
+
+START_TEST(a_learned_key_without_its_value_is_refused)
+{
+	const struct stored_tensor tensors[] = {{"in_proj_weight", 2, {24, 8}},
+	                                        {"out_proj.weight", 2, {8, 8}},
+	                                        {"bias_k", 3, {1, 1, 8}},
+	                                        {NULL, 0, {0}}};
+	REFUSED(folder_of(CONFIG, tensors), ATTN_TENSOR, "\"bias_v\" of shape [1, 1, 8]");
 }
 END_TEST
 
@@ -597,6 +618,7 @@ SUITE_MAIN("model", a_packed_layer_has_the_weights_of_its_file, query_key_and_va
            cross_attention_of_a_model_is_what_its_file_defines, a_sharded_model_has_the_tensors_of_all_shards,
            an_index_and_its_shards_agree_on_every_tensor, a_shard_lies_in_the_directory_of_its_model,
            a_directory_without_its_files_is_refused, a_config_that_is_not_usable_is_refused_by_key,
-           learned_or_zero_keys_at_the_end_are_not_supported, a_missing_tensor_is_named_with_the_wanted_shape,
+           learned_and_zero_keys_are_appended_in_this_order, a_learned_key_without_its_value_is_refused,
+           a_missing_tensor_is_named_with_the_wanted_shape,
            a_wrong_shape_is_named_with_the_wanted_and_the_found, a_tensor_that_does_not_belong_is_named,
            weights_must_be_floating_point, the_default_model_opens)
