@@ -25,6 +25,7 @@ enum attention_positions {
 struct attention_fields {
 	size_t heads, kv_heads; /* 0: not given */
 	attn_layout layout;
+	bool has_causal;
 	attn_causal causal;
 	bool causal_is_list, key_lengths_is_list;
 	struct integer_list causal_offsets; /* one, or a list; for ATTN_CAUSAL_OFFSET */
@@ -32,7 +33,8 @@ struct attention_fields {
 	bool sink_is_list;
 	struct float_list sinks; /* likewise */
 	bool has_scale;
-	float scale, softcap;              /* softcap 0: none */
+	float scale, softcap; /* softcap 0: not given */
+	bool has_window;
 	int64_t window_left, window_right; /* -1: unbounded */
 	enum attention_positions positions;
 	double rope_theta;

@@ -11,6 +11,7 @@ bool attention_read_causal(const json_t *value, const char *pointer, struct read
 {
 	static const char *const words[] = {"top_left", "bottom_right"};
 	struct attention_fields *out = reading->out;
+	out->has_causal = true;
 	if (json_is_boolean(value)) {
 		out->causal = json_is_true(value) ? ATTN_CAUSAL_BOTTOM_RIGHT : ATTN_CAUSAL_NONE;
 		return true;
@@ -56,6 +57,7 @@ bool attention_read_window(const json_t *value, const char *pointer, struct read
 	}
 	if (!json_value_integers(value, pointer, -1, INT64_MAX, &window, reading->problem))
 		goto done;
+	reading->out->has_window = true;
 	reading->out->window_left = nearer_than_far(window.values[0]);
 	reading->out->window_right = nearer_than_far(window.values[1]);
 	read = true;

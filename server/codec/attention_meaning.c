@@ -213,16 +213,17 @@ static bool resolve_model(struct meaning *meaning)
 {
 	struct attention_request *request = meaning->request;
 	const struct attention_fields *fields = meaning->fields;
-	size_t layers = attn_model_info_of(meaning->model).layers;
+	const attn_model_info info = attn_model_info_of(meaning->model);
+	const size_t layers = fields->kind == ATTN_CROSS ? info.cross_layers : info.layers;
 	const attn_layer *layer = attn_model_layer(meaning->model, fields->layer, fields->kind);
-	if (fields->layer >= layers)
+	if (layers == 0)
+		return problem_set(meaning->problem, PROBLEM_BAD_VALUE, "/kind",
+		                   "the model has no %s-attention",
+		                   fields->kind == ATTN_CROSS ? "cross" : "self");
+	if (layer == NULL)
 		return problem_set(meaning->problem, PROBLEM_BAD_VALUE, "/layer",
 		                   "there is no layer %zu; the model's layers count from 0 and are %zu",
 		                   fields->layer, layers);
-	if (layer == NULL)
-		return problem_set(meaning->problem, PROBLEM_BAD_VALUE, "/kind",
-		                   "layer %zu has no %s-attention", fields->layer,
-		                   fields->kind == ATTN_CROSS ? "cross" : "self");
 	const size_t wanted[] = {layer->query.in, layer->key.in, layer->value.in};
 	for (int input = QUERY; input <= VALUE; input++) {
 		if (width_of(meaning->inputs[input]) != wanted[input])
@@ -244,7 +245,8 @@ static bool check_broadcast(struct meaning *meaning, const char *name, size_t ra
 {
 	const struct attention_request *request = meaning->request;
 	const attn_shape *shape = &request->shape;
-	const size_t target[] = {request->batch, shape->heads, shape->queries, shape->keys};
+	const size_t target[] = {request->batch, shape->heads, shape->queries,
+	                         attention_request_own_keys(request)};
 	char pointer[16];
 	snprintf(pointer, sizeof(pointer), "/%s", name);
 	if (rank < 2)
@@ -295,6 +297,8 @@ bool attention_meaning_resolve(struct attention_request *request, struct attenti
 		return false;
 	if (!split)
 		fill_widths(&request->shape, &request->layer);
-	return attention_past_resolve(request, problem) &&
-	       attention_options_resolve(request, fields, problem) && resolve_masks(&meaning);
+	if (!attention_past_resolve(request, problem))
+		return false;
+	request->shape.keys += request->layer.appended;
+	return attention_options_resolve(request, fields, model, problem) && resolve_masks(&meaning);
 }

@@ -39,13 +39,14 @@ static bool resolve_causal(struct resolving *at)
 {
 	struct attention_request *request = at->request;
 	const struct attention_fields *fields = at->fields;
-	request->options.causal = fields->causal;
+	if (fields->has_causal)
+		request->options.causal = fields->causal;
 	if (fields->causal != ATTN_CAUSAL_OFFSET)
 		return true;
 	if (!check_list(at, "/causal", fields->causal_is_list, fields->causal_offsets.count, request->batch,
 	                "sequence"))
 		return false;
-	if (request->shape.queries == 0 || request->shape.keys == 0) {
+	if (request->shape.queries == 0 || attention_request_own_keys(request) == 0) {
 		request->options.causal = ATTN_CAUSAL_NONE; /* nothing to mask, however many sequences */
 		return true;
 	}
@@ -56,7 +57,7 @@ static bool resolve_causal(struct resolving *at)
 static bool check_key_lengths(struct resolving *at)
 {
 	const struct attention_fields *fields = at->fields;
-	size_t keys = at->request->shape.keys;
+	size_t keys = attention_request_own_keys(at->request);
 	for (size_t i = 0; i < fields->key_lengths.count; i++) {
 		char pointer[64];
 		snprintf(pointer, sizeof(pointer),
@@ -79,7 +80,7 @@ static bool resolve_key_lengths(struct resolving *at)
 	                request->batch, "sequence") ||
 	    !check_key_lengths(at))
 		return false;
-	if (request->shape.keys == 0)
+	if (attention_request_own_keys(request) == 0)
 		return true; /* every length is 0, however many sequences */
 	request->key_lengths = spread(&fields->key_lengths, fields->key_lengths_is_list, request->batch);
 	return request->key_lengths != NULL || problem_set_status(at->problem, ATTN_MEMORY);
@@ -144,6 +145,10 @@ static bool resolve_positions(struct resolving *at)
 	const struct attention_fields *fields = at->fields;
 	struct attention_request *request = at->request;
 	int64_t offset = fields->has_position_offset ? fields->position_offset : (int64_t)request->shape.past;
+	if (request->model) { /* its rotation is in the options */
+		request->options.position_offset = offset;
+		return true;
+	}
 	switch (fields->positions) {
 	case POSITIONS_NONE:
 		return true;
@@ -207,16 +212,29 @@ static bool resolve_outputs(struct resolving *at)
 	return !fields->has_output_dtype || request_dtype_allowed(request->reply_form, at->problem);
 }
 
+/* What was sent of the scalars takes the place of what is the model's, or the default. */
+static void resolve_scalars(struct resolving *at)
+{
+	const struct attention_fields *fields = at->fields;
+	attn_options *options = &at->request->options;
+	if (fields->has_scale)
+		options->scale = fields->scale;
+	if (fields->softcap > 0)
+		options->softcap = fields->softcap;
+	if (!fields->has_window)
+		return;
+	options->window_left = fields->window_left;
+	options->window_right = fields->window_right;
+}
+
 bool attention_options_resolve(struct attention_request *request, const struct attention_fields *fields,
-                               struct problem *problem)
+                               const attn_model *model, struct problem *problem)
 {
 	struct resolving at = {request, fields, problem};
-	request->options = attn_options_default(request->shape.head_width);
-	if (fields->has_scale)
-		request->options.scale = fields->scale;
-	request->options.softcap = fields->softcap;
-	request->options.window_left = fields->window_left;
-	request->options.window_right = fields->window_right;
+	request->options = model != NULL
+	                       ? attn_model_options(model, request->model_layer, request->model_kind)
+	                       : attn_options_default(request->shape.head_width);
+	resolve_scalars(&at);
 	return resolve_outputs(&at) && resolve_causal(&at) && resolve_key_lengths(&at) && resolve_sink(&at) &&
 	       resolve_positions(&at) && resolve_selection(&at);
 }

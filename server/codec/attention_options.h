@@ -11,8 +11,9 @@
 #include "codec/attention_request.h"
 
 /* Fills options and what they point to, lists by sequence, and what is wanted of the outputs. The shape, keys
- * of the past counted, is resolved. false with the problem set. */
+ * of the past and those a layer appends counted, is resolved, and so is the layer of a model, whose own
+ * options hold where nothing else was sent; model NULL: none. false with the problem set. */
 bool attention_options_resolve(struct attention_request *request, const struct attention_fields *fields,
-                               struct problem *problem);
+                               const attn_model *model, struct problem *problem);
 
 #endif

@@ -40,6 +40,12 @@ bool attention_past_resolve(struct attention_request *request, struct problem *p
 		return problem_set(problem, PROBLEM_MISSING_FIELD,
 		                   key->data == NULL ? "/past_key" : "/past_value",
 		                   "`past_key` and `past_value` are given both or not at all");
+	if (request->layer.appended > 0)
+		return problem_set(
+		    problem, PROBLEM_BAD_VALUE, "/past_key",
+		    "the layer puts %zu keys of its own behind all others, so that there is no "
+		    "past to go on from",
+		    request->layer.appended);
 	if (!check_tensor(request, key, "past_key", shape->head_width, problem) ||
 	    !check_tensor(request, value, "past_value", shape->value_width, problem))
 		return false;

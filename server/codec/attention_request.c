@@ -69,6 +69,11 @@ bool attention_request_reserve(struct attention_request *request)
 
 /* ---- broadcasts */
 
+size_t attention_request_own_keys(const struct attention_request *request)
+{
+	return request->shape.keys - request->layer.appended;
+}
+
 /* Strides of a contiguous tensor whose last dimension is that of keys, 0 where it repeats. */
 struct strides {
 	size_t batch, head, query, key;

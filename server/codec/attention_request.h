@@ -103,6 +103,9 @@ size_t attention_request_reply_bytes(const struct attention_request *request);
 /* Allocates the outputs; false when the system refuses memory. */
 bool attention_request_reserve(struct attention_request *request);
 
+/* Keys, past ones too, without those that the model's layer appends: what masks and lengths count. */
+size_t attention_request_own_keys(const struct attention_request *request);
+
 /* The mask and the bias of one sequence (below batch), broadcast as numpy does against [batch, heads,
  * queries, keys]; data NULL where the request has none. */
 attn_mask attention_request_mask(const struct attention_request *request, size_t sequence);

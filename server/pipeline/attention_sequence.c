@@ -63,7 +63,8 @@ static attn_sequence common(const struct attention_request *request, size_t inde
 attn_layer_sequence attention_sequence_through_layer(const struct attention_request *request, size_t index)
 {
 	const attn_layer *layer = &request->layer;
-	size_t queries = request->shape.queries, keys = request->shape.keys - request->shape.past;
+	size_t queries = request->shape.queries;
+	size_t keys = attention_request_own_keys(request) - request->shape.past;
 	const float *query = request->query.data;
 	const float *key = request->key.data != NULL ? request->key.data : query;
 	const float *value = request->value.data != NULL ? request->value.data : key;
