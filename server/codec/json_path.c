@@ -69,3 +69,10 @@ void json_pointer_member(const char *parent, const char *name, char out[JSON_POI
 	memcpy(out, parent, length);
 	out[append_name(name, out, length)] = '\0';
 }
+
+void json_pointer_element(const char *parent, size_t index, char out[JSON_POINTER_MAX])
+{
+	size_t length = strnlen(parent, JSON_POINTER_MAX - 1);
+	memcpy(out, parent, length);
+	snprintf(out + length, JSON_POINTER_MAX - length, "/%zu", index);
+}

@@ -38,5 +38,7 @@ void json_path_print(const struct json_path *path, char out[JSON_POINTER_MAX]);
 
 /* The pointer of a member of what `parent` points at: '~' and '/' in name are ~0 and ~1; cut to fit. */
 void json_pointer_member(const char *parent, const char *name, char out[JSON_POINTER_MAX]);
+/* The pointer of an element of the list that `parent` points at; cut to fit. */
+void json_pointer_element(const char *parent, size_t index, char out[JSON_POINTER_MAX]);
 
 #endif

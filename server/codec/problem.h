@@ -30,6 +30,8 @@
 	X(SHAPE_OVERFLOW, "shape-overflow", 400, "The product of a shape overflows")                         \
 	X(ZERO_WIDTH, "zero-width", 400, "A tensor has no width")                                            \
 	X(HEADS, "heads", 400, "Heads do not divide")                                                        \
+	X(NO_STACK, "no-stack", 400, "The model is attention without a stack")                               \
+	X(NO_TOKENIZER, "no-tokenizer", 400, "The model reads no text")                                      \
 	X(NOT_FINITE, "not-finite", 400, "A number is NaN or infinite")                                      \
 	X(BEYOND_FLOAT32, "beyond-float32", 400, "A number is beyond float32")                               \
 	X(BAD_ENCODING, "bad-encoding", 400, "The body does not decode")                                     \

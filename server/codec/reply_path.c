@@ -21,18 +21,18 @@ static size_t shared_groups(const char *before, const char *path)
 }
 
 /* A bracket for each group that is open, the innermost first. */
-static void close_groups(struct json_writer *writer, const char *path)
+void reply_path_leave(struct json_writer *writer, const char *before)
 {
-	for (size_t i = strlen(path); i > 0; i--) {
-		if (path[i - 1] == '.')
-			json_writer_text(writer, "%s", is_place(path + i) ? "]" : "}");
+	for (size_t i = strlen(before); i > 0; i--) {
+		if (before[i - 1] == '.')
+			json_writer_text(writer, "%s", is_place(before + i) ? "]" : "}");
 	}
 }
 
 void reply_path_write(struct json_writer *writer, const char *before, const char *path)
 {
 	size_t shared = shared_groups(before, path);
-	close_groups(writer, before + shared);
+	reply_path_leave(writer, before + shared);
 	if (*before != '\0')
 		json_writer_text(writer, ",");
 	const char *part = path + shared;

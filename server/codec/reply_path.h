@@ -14,6 +14,8 @@
 /* Leaves the groups of `before`, "" at first, and enters those of path: `"group":{"name":`. Paths of one
  * group come side by side; a list's elements come in order, whatever their numbers. */
 void reply_path_write(struct json_writer *writer, const char *before, const char *path);
+/* Leaves the groups of the last path. */
+void reply_path_leave(struct json_writer *writer, const char *before);
 
 /* The JSON pointer of an element of the tensor at the path. */
 void reply_path_pointer(const char *path, const size_t *index, size_t rank, char out[JSON_POINTER_MAX]);

@@ -66,7 +66,7 @@ bool request_read_words(const json_t *value, const char *pointer, const char *co
 	}
 	for (size_t i = 0; i < json_array_size(value); i++) {
 		char place[JSON_POINTER_MAX];
-		snprintf(place, sizeof(place), "%s/%zu", pointer, i);
+		json_pointer_element(pointer, i, place);
 		if (!json_value_word(json_array_get(value, i), place, words, count, &word, problem))
 			return false;
 		wanted[word] = true;
@@ -160,7 +160,7 @@ bool request_resolve_index(int64_t index, size_t i, size_t count, const char *po
 {
 	char place[JSON_POINTER_MAX];
 	int64_t most = (int64_t)count;
-	snprintf(place, sizeof(place), "%s/%zu", pointer, i);
+	json_pointer_element(pointer, i, place);
 	if (index < -most || index >= most)
 		return problem_set(problem, PROBLEM_BAD_VALUE, place,
 		                   "the index %" PRId64 " is out of range, there are %zu %s", index, count,

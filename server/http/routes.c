@@ -9,6 +9,7 @@
 static const struct route routes[] = {
     {.method = "POST", .pattern = "/v1/attention", .operation = &operation_attention},
     {.method = "POST", .pattern = "/v1/models/{model}/attention", .operation = &operation_model_attention},
+    {.method = "POST", .pattern = "/v1/models/{model}/forward", .operation = &operation_forward},
     {.method = "GET", .pattern = "/v1/models", .produces = "application/json", .page = admin_models},
     {.method = "GET", .pattern = "/v1/models/{model}", .produces = "application/json", .page = admin_model},
     {.method = "GET", .pattern = "/v1/latency", .produces = "application/json", .page = admin_latency},

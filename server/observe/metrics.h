@@ -17,7 +17,8 @@
 /* X(NAME, label) */
 #define METRICS_OPERATION_MAP(X)                                                                             \
 	X(ATTENTION, "attention")                                                                            \
-	X(MODEL_ATTENTION, "model_attention")
+	X(MODEL_ATTENTION, "model_attention")                                                                \
+	X(FORWARD, "forward")
 enum metrics_operation {
 #define X(name, label) METRICS_##name,
 	METRICS_OPERATION_MAP(X)

@@ -21,9 +21,10 @@ void job_drop_work(struct job *job)
 {
 	free(job->body);
 	job->body = NULL;
-	if (job->attention != NULL)
-		attention_request_free(job->attention);
+	attention_request_free(job->attention);
 	job->attention = NULL;
+	forward_request_free(job->forward);
+	job->forward = NULL;
 }
 
 void job_free(struct job *job)

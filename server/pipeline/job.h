@@ -11,6 +11,7 @@
 
 #include "codec/attention_request.h"
 #include "codec/coding.h"
+#include "codec/forward_request.h"
 #include "codec/problem.h"
 #include "observe/metrics.h"
 #include "pipeline/budget.h"
@@ -61,7 +62,8 @@ struct job {
 	enum coding body_coding;
 
 	/* between parse and format */
-	struct attention_request *attention;
+	struct attention_request *attention; /* one of these, by the operation */
+	struct forward_request *forward;
 	struct batch_key key;
 	size_t sequences; /* of this job to compute, 0 where they have no results */
 	size_t tokens;    /* sequences * max(queries, keys) */

@@ -39,5 +39,6 @@ struct operation {
 
 extern const struct operation operation_attention;       /* POST /v1/attention */
 extern const struct operation operation_model_attention; /* POST /v1/models/{model}/attention */
+extern const struct operation operation_forward;         /* POST /v1/models/{model}/forward */
 
 #endif
