@@ -3,6 +3,7 @@
 #include "datadir.h"
 #include "http/tokens.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,7 +23,18 @@ static struct registry *load_registry(const char *models, const attn_kernels *ke
 	return registry;
 }
 
-struct served *served_load(const struct options *options, const attn_kernels *kernels, attn_error *err)
+/* Whether nothing failed, or that does not matter; err is set else. */
+static bool check_failures(const struct registry *registry, bool all, attn_error *err)
+{
+	if (registry_failures(registry) == 0 || (!all && registry_count(registry) > 0))
+		return true;
+	*err = *registry_failure(registry, 0);
+	return false;
+}
+
+/* all: a model that cannot be loaded is an error. */
+static struct served *load(const struct options *options, const attn_kernels *kernels, bool all,
+                           attn_error *err)
 {
 	struct served *served = calloc(1, sizeof(*served));
 	if (served == NULL) {
@@ -33,7 +45,7 @@ struct served *served_load(const struct options *options, const attn_kernels *ke
 	log_level_parse(options->log_level, &served->log_level);
 	log_format_parse(options->log_format, &served->log_format);
 	served->registry = load_registry(options->models, kernels, err);
-	if (served->registry == NULL)
+	if (served->registry == NULL || !check_failures(served->registry, all, err))
 		goto failed;
 	if (options->tokens_file != NULL && (served->tokens = tokens_load(options->tokens_file, err)) == NULL)
 		goto failed;
@@ -41,6 +53,11 @@ struct served *served_load(const struct options *options, const attn_kernels *ke
 failed:
 	served_free(served);
 	return NULL;
+}
+
+struct served *served_load(const struct options *options, const attn_kernels *kernels, attn_error *err)
+{
+	return load(options, kernels, false, err);
 }
 
 struct served *served_load_again(int argc, char **argv, char **envp, const attn_kernels *kernels,
@@ -51,7 +68,7 @@ struct served *served_load_again(int argc, char **argv, char **envp, const attn_
 		err->status = ATTN_CONFIG;
 		return NULL;
 	}
-	struct served *served = served_load(&options, kernels, err);
+	struct served *served = load(&options, kernels, true, err);
 	options_clear(&options);
 	return served;
 }

@@ -247,6 +247,13 @@ static bool start_upkeep(struct server *server, attn_error *err)
 	return true;
 }
 
+static void tell_failures(const struct registry *registry)
+{
+	for (size_t i = 0; i < registry_failures(registry); i++)
+		log_event(LOG_ERROR, "model-failed",
+		          log_text("reason", registry_failure(registry, i)->message));
+}
+
 static bool start(struct server *server, attn_error *err)
 {
 	const struct options *options = server->options;
@@ -265,6 +272,7 @@ static bool start(struct server *server, attn_error *err)
 	if (!server->served || !start_pipeline(server, err) || !start_http(server, err) ||
 	    !start_upkeep(server, err))
 		return false;
+	tell_failures(server->served->registry);
 	log_event(LOG_INFO, "ready", log_text("listen", listener_address(server->http.listener)),
 	          log_number("workers", options->workers),
 	          log_text("kernels", attn_kernels_name(server->kernels)),

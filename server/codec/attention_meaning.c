@@ -218,8 +218,9 @@ static bool resolve_model(struct meaning *meaning)
 	const attn_layer *layer = attn_model_layer(meaning->model, fields->layer, fields->kind);
 	if (layers == 0)
 		return problem_set(meaning->problem, PROBLEM_BAD_VALUE, "/kind",
-		                   "the model has no %s-attention",
-		                   fields->kind == ATTN_CROSS ? "cross" : "self");
+		                   "the model has no %s-attention; its layers are of kind \"%s\"",
+		                   fields->kind == ATTN_CROSS ? "cross" : "self",
+		                   fields->kind == ATTN_CROSS ? "self" : "cross");
 	if (layer == NULL)
 		return problem_set(meaning->problem, PROBLEM_BAD_VALUE, "/layer",
 		                   "there is no layer %zu; the model's layers count from 0 and are %zu",

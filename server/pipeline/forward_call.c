@@ -46,6 +46,7 @@ void forward_call_make(const struct forward_request *request, const size_t lengt
 	                                 .pooling = request->pooling,
 	                                 .normalize = request->normalize,
 	                                 .top_logits = request->top_logits,
+	                                 .rollout = request->rollout,
 	                             }};
 	memcpy(out->call.lengths, lengths, sizeof(out->call.lengths));
 	for (size_t kind = 0; kind < ATTN_STACK_KINDS; kind++) {

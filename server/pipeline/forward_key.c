@@ -15,6 +15,7 @@ enum { /* words of the batch key */
        KEY_TOP_LOGITS,
        KEY_POOLING,
        KEY_NORMALIZE,
+       KEY_ROLLOUT,
        KEY_WORDS_USED
 };
 _Static_assert(KEY_WORDS_USED <= BATCH_KEY_WORDS, "the batch key has too few words");
@@ -44,4 +45,5 @@ void forward_key_fill(struct job *job)
 	words[KEY_TOP_LOGITS] = request->top_logits;
 	words[KEY_POOLING] = request->pooling;
 	words[KEY_NORMALIZE] = request->normalize;
+	words[KEY_ROLLOUT] = request->rollout;
 }

@@ -18,6 +18,8 @@ struct model_instance {
 struct registry {
 	struct model_instance **instances; /* [count] by name */
 	size_t count;
+	attn_error *failures; /* [failure_count] by name */
+	size_t failure_count;
 };
 
 /* ------------------------------------------------------------------ instances */
@@ -108,26 +110,28 @@ static attn_status instance_open(const char *name, const char *path, const attn_
 	return ATTN_OK;
 }
 
-/* Loads one entry of the directory, if it is a directory, as the registry's next instance. */
-static attn_status entry_load(struct registry *registry, const char *directory, const char *name,
-                              const attn_kernels *kernels, attn_error *err)
+/* Loads one entry of the directory, if it is a directory, as the registry's next instance or failure. */
+static void entry_load(struct registry *registry, const char *directory, const char *name,
+                       const attn_kernels *kernels)
 {
-	char *path = NULL;
-	if (asprintf(&path, "%s/%s", directory, name) < 0)
-		return memory_failed(err);
+	attn_error *err = &registry->failures[registry->failure_count];
 	attn_status status = ATTN_OK;
 	struct stat info;
-	if (stat(path, &info) != 0) {
+	char *path = NULL;
+	if (asprintf(&path, "%s/%s", directory, name) < 0) {
+		path = NULL;
+		status = memory_failed(err);
+	} else if (stat(path, &info) != 0) {
 		status = file_failed(path, err);
 	} else if (S_ISDIR(info.st_mode)) {
 		status = instance_open(name, path, kernels, &registry->instances[registry->count], err);
-		if (status == ATTN_OK)
-			registry->count++;
-		else
-			name_model(name, err);
+		registry->count += status == ATTN_OK;
+	}
+	if (status != ATTN_OK) {
+		name_model(name, err);
+		registry->failure_count++;
 	}
 	free(path);
-	return status;
 }
 
 static int not_dots(const struct dirent *entry)
@@ -146,8 +150,9 @@ static struct registry *registry_new(size_t capacity)
 	if (!registry)
 		return NULL;
 	registry->instances = calloc(capacity + 1, sizeof(struct model_instance *));
-	if (!registry->instances) {
-		free(registry);
+	registry->failures = calloc(capacity + 1, sizeof(*registry->failures));
+	if (!registry->instances || !registry->failures) {
+		registry_free(registry);
 		return NULL;
 	}
 	return registry;
@@ -160,20 +165,14 @@ attn_status registry_load(const char *directory, const attn_kernels *kernels, st
 	int found = scandir(directory, &entries, not_dots, by_name);
 	if (found < 0)
 		return errno == ENOMEM ? memory_failed(err) : file_failed(directory, err);
-	struct registry *registry = registry_new((size_t)found);
-	attn_status status = registry ? ATTN_OK : memory_failed(err);
+	*out = registry_new((size_t)found);
 	for (int i = 0; i < found; i++) {
-		if (status == ATTN_OK)
-			status = entry_load(registry, directory, entries[i]->d_name, kernels, err);
+		if (*out)
+			entry_load(*out, directory, entries[i]->d_name, kernels);
 		free(entries[i]);
 	}
 	free(entries);
-	if (status != ATTN_OK) {
-		registry_free(registry);
-		return status;
-	}
-	*out = registry;
-	return ATTN_OK;
+	return *out ? ATTN_OK : memory_failed(err);
 }
 
 void registry_free(struct registry *registry)
@@ -183,6 +182,7 @@ void registry_free(struct registry *registry)
 	for (size_t i = 0; i < registry->count; i++)
 		model_instance_release(registry->instances[i]);
 	free(registry->instances);
+	free(registry->failures);
 	free(registry);
 }
 
@@ -207,4 +207,14 @@ struct model_instance *registry_find(const struct registry *registry, const char
 	struct model_instance **found =
 	    bsearch(name, registry->instances, registry->count, sizeof(*registry->instances), compare_key);
 	return found ? *found : NULL;
+}
+
+size_t registry_failures(const struct registry *registry)
+{
+	return registry->failure_count;
+}
+
+const attn_error *registry_failure(const struct registry *registry, size_t index)
+{
+	return &registry->failures[index];
 }

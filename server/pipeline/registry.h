@@ -24,9 +24,10 @@ void model_instance_release(struct model_instance *instance); /* NULL is allowed
 
 struct registry;
 
-/* Loads every subdirectory of `directory` (sorted by name) as a model for these kernels; names match
- * [A-Za-z0-9._-]+ with no leading dot, others are an error. An empty directory makes an empty registry. All
- * or nothing: err names the model that failed. */
+/* Loads every subdirectory of `directory` (sorted by name) as a model, whose weights are packed for these
+ * kernels; names match [A-Za-z0-9._-]+ with no leading dot. An empty directory makes an empty registry. A
+ * subdirectory that cannot be loaded is left out, and is one of the registry's failures: whether these
+ * matter is the caller's to judge. An error when the directory itself cannot be read. */
 attn_status registry_load(const char *directory, const attn_kernels *kernels, struct registry **out,
                           attn_error *err);
 void registry_free(struct registry *registry);
@@ -34,5 +35,8 @@ size_t registry_count(const struct registry *registry);
 struct model_instance *registry_at(const struct registry *registry, size_t index); /* not retained */
 struct model_instance *registry_find(const struct registry *registry,
                                      const char *name); /* not retained; NULL */
+/* Subdirectories that could not be loaded, by name; each error's message names its model. */
+size_t registry_failures(const struct registry *registry);
+const attn_error *registry_failure(const struct registry *registry, size_t index);
 
 #endif

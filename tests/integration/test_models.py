@@ -2,7 +2,7 @@
 import json
 
 import numpy as np
-from reference import allowed_keys, torch_mha
+from reference import allowed_keys, torch_mha, write_torch_mha
 
 
 def test_models_are_listed(daemon):
@@ -63,7 +63,19 @@ def test_an_empty_folder_serves_none_and_is_ready(start, tmp_path):
     assert empty.get("/v1/models").json == {"object": "list", "data": []}
 
 
-def test_a_broken_model_is_refused_at_start_with_its_name(tmp_path):
+def test_a_broken_model_does_not_keep_the_others_from_starting(start, tmp_path):
+    write_torch_mha(tmp_path / "good", 16, 4)
+    write_torch_mha(tmp_path / "zeta", 16, 4)
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "config.json").write_text(json.dumps({"model_type": "torch-mha", "num_heads": 2}))
+    daemon = start("--models", tmp_path)
+    assert [model["id"] for model in daemon.get("/v1/models").json["data"]] == ["good", "zeta"]
+    assert daemon.post("/v1/models/zeta/attention", dict(query=[[0.5] * 16])).status == 200
+    why = next(line for line in daemon.log if "event=model-failed" in line)
+    assert "model bad" in why and "reason=" in why
+
+
+def test_where_every_model_is_broken_the_start_ends_with_its_name(tmp_path):
     import subprocess
 
     from daemon import BINARY

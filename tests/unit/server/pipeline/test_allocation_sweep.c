@@ -482,6 +482,13 @@ static bool load(void *arg)
 		              error.message);
 		return false;
 	}
+	if (registry_failures(registry) > 0) {
+		const attn_error *failure = registry_failure(registry, 0);
+		ck_assert_msg(failure->status == ATTN_MEMORY, "%d: %s", failure->status, failure->message);
+		ck_assert_uint_eq(registry_count(registry), 0);
+		registry_free(registry);
+		return false;
+	}
 	ck_assert_uint_eq(registry_count(registry), 1);
 	const attn_model *model = model_instance_model(registry_at(registry, 0));
 	ck_assert_uint_eq(attn_model_info_of(model).parameters, *parameters);

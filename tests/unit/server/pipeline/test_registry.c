@@ -32,6 +32,15 @@ static struct registry *loaded(const char *folder)
 	return registry;
 }
 
+/* What the registry has one failure of. */
+static void failed(const struct registry *registry, attn_status wanted, const char *first, const char *second)
+{
+	ck_assert_uint_eq(registry_failures(registry), 1);
+	const attn_error *err = registry_failure(registry, 0);
+	ck_assert_int_eq(err->status, wanted);
+	ck_assert_msg(strstr(err->message, first) && strstr(err->message, second), "%s", err->message);
+}
+
 static void refused(const char *folder, attn_status wanted, const char *first, const char *second)
 {
 	struct registry *registry = NULL;
@@ -102,18 +111,28 @@ START_TEST(a_name_outside_the_rule_is_an_error)
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *folder = folder_make();
 		add_model(folder, names[i], 4);
-		refused(folder, ATTN_CONFIG, names[i], "name");
+		struct registry *registry = loaded(folder);
+		failed(registry, ATTN_CONFIG, names[i], "name");
+		ck_assert_uint_eq(registry_count(registry), 0);
+		registry_free(registry);
 		folder_remove(folder);
 	}
 }
 END_TEST
 
-START_TEST(a_model_that_fails_is_named_and_nothing_is_loaded)
+START_TEST(a_model_that_fails_is_named_and_the_others_are_loaded)
 {
 	char *folder = folder_make();
 	add_model(folder, "good", 4);
 	add_model(folder, "odd", 5); /* two heads do not divide it */
-	refused(folder, ATTN_CONFIG, "model odd", "num_heads");
+	add_model(folder, "zeta", 6);
+	struct registry *registry = loaded(folder);
+	failed(registry, ATTN_CONFIG, "model odd", "num_heads");
+	ck_assert_uint_eq(registry_count(registry), 2);
+	ck_assert_ptr_nonnull(registry_find(registry, "good"));
+	ck_assert_ptr_null(registry_find(registry, "odd"));
+	ck_assert_ptr_nonnull(registry_find(registry, "zeta"));
+	registry_free(registry);
 	folder_remove(folder);
 }
 END_TEST
@@ -188,6 +207,6 @@ END_TEST
 
 SUITE_MAIN("registry", models_are_sorted_and_found_by_name, an_empty_directory_makes_an_empty_registry,
            a_link_to_a_directory_is_a_model, a_name_outside_the_rule_is_an_error,
-           a_model_that_fails_is_named_and_nothing_is_loaded, a_directory_that_cannot_be_read_is_named,
+           a_model_that_fails_is_named_and_the_others_are_loaded, a_directory_that_cannot_be_read_is_named,
            an_instance_outlives_its_registry_while_a_job_holds_it, any_thread_may_be_the_last_to_release,
            the_default_model_is_served)
