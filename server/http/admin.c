@@ -17,6 +17,7 @@ static const char index_html[] =
     "<dl>\n"
     "<dt>POST /v1/attention</dt><dd>attention on the tensors of the request</dd>\n"
     "<dt>POST /v1/models/{model}/attention</dt><dd>through a layer of a loaded model</dd>\n"
+    "<dt>POST /v1/models/{model}/forward</dt><dd>through all layers of a loaded model</dd>\n"
     "<dt>GET <a href=\"/v1/models\">/v1/models</a>, /v1/models/{model}</dt><dd>the loaded models</dd>\n"
     "<dt>GET <a href=\"/v1/latency\">/v1/latency</a></dt><dd>latency against sequence length</dd>\n"
     "<dt>GET <a href=\"/metrics\">/metrics</a></dt><dd>for Prometheus</dd>\n"
@@ -44,20 +45,69 @@ static json_t *size_json(size_t size)
 	return json_integer((json_int_t)size);
 }
 
+/* null for 0, which is none. */
+static json_t *size_or_null(size_t size)
+{
+	return size > 0 ? size_json(size) : json_null();
+}
+
+/* What each of its stacks is, in the order in which they run. */
+static json_t *stacks_json(const attn_model_info *info)
+{
+	bool two = info->stacks[ATTN_SECOND_STACK].layers > 0;
+	json_t *list = json_array();
+	for (size_t i = 0; i < ATTN_STACKS; i++) {
+		const attn_stack_info *stack = &info->stacks[i];
+		bool decodes = two ? i == ATTN_SECOND_STACK : stack->causal;
+		if (stack->layers == 0)
+			continue;
+		json_t *entry =
+		    json_pack("{ss so so so so sb}", "name", decodes ? "decoder" : "encoder", "layers",
+		              size_json(stack->layers), "heads", size_json(stack->heads), "width",
+		              size_json(stack->width), "positions", size_or_null(stack->positions), "causal",
+		              (int)stack->causal);
+		if (json_array_append_new(list, entry) != 0) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* What the daemon can be asked of it. */
+static json_t *abilities_json(const attn_model_info *info)
+{
+	json_t *kinds = json_array();
+	if ((info->layers > 0 && json_array_append_new(kinds, json_string("self")) != 0) ||
+	    (info->cross_layers > 0 && json_array_append_new(kinds, json_string("cross")) != 0)) {
+		json_decref(kinds);
+		kinds = NULL;
+	}
+	return json_pack("{so sb sb}", "attention", kinds, "forward",
+	                 (int)(info->stacks[ATTN_FIRST_STACK].layers > 0), "logits", (int)info->logits);
+}
+
+static json_t *limits_json(const struct options *options, const attn_model_info *info)
+{
+	return json_pack("{so so so so so}", "sequence_length", size_json(options->max_sequence_length),
+	                 "positions", size_or_null(info->stacks[ATTN_FIRST_STACK].positions), "elements",
+	                 size_json(options->max_elements), "body_bytes", size_json(options->max_body),
+	                 "reply_bytes", size_json(options->max_reply));
+}
+
 /* One entry of /v1/models; NULL when memory is refused. */
 static json_t *model_json(const struct http_context *context, const struct model_instance *instance)
 {
 	attn_model_info info = attn_model_info_of(model_instance_model(instance));
-	const struct options *options = context->options;
-	return json_pack(
-	    "{ss ss ss so so so s{so so so so} s{so so so so} sn so so}", "id", model_instance_name(instance),
-	    "object", "model", "architecture", info.architecture, "layers", size_json(info.layers), "heads",
-	    size_json(info.heads), "kv_heads", size_json(info.kv_heads), "widths", "query",
-	    size_json(info.width), "key", size_json(info.key_width), "value", size_json(info.value_width),
-	    "output", size_json(info.output_width), "limits", "sequence_length",
-	    size_json(options->max_sequence_length), "elements", size_json(options->max_elements),
-	    "body_bytes", size_json(options->max_body), "reply_bytes", size_json(options->max_reply),
-	    "vocabulary", "parameters", size_json(info.parameters), "bytes", size_json(info.bytes));
+	return json_pack("{ss ss ss so so so so s{so so so so} so so so so so so}", "id",
+	                 model_instance_name(instance), "object", "model", "architecture", info.architecture,
+	                 "layers", size_json(info.layers), "cross_layers", size_json(info.cross_layers),
+	                 "heads", size_json(info.heads), "kv_heads", size_json(info.kv_heads), "widths",
+	                 "query", size_json(info.width), "key", size_json(info.key_width), "value",
+	                 size_json(info.value_width), "output", size_json(info.output_width), "stacks",
+	                 stacks_json(&info), "abilities", abilities_json(&info), "limits",
+	                 limits_json(context->options, &info), "vocabulary", size_or_null(info.vocabulary),
+	                 "parameters", size_json(info.parameters), "bytes", size_json(info.bytes));
 }
 
 bool admin_models(const struct http_context *context, const char *model, struct page *page,

@@ -16,10 +16,21 @@ KINDS = {"object": dict, "array": list, "string": str, "integer": int, "number":
 
 
 @pytest.fixture(scope="module")
-def embedded():
-    """A daemon that serves the model of config/models, which the examples name."""
-    with Daemon("--models", ROOT / "config/models") as running:
+def embedded(tmp_path_factory):
+    """A daemon that serves the models that the examples name."""
+    folder = tmp_path_factory.mktemp("models")
+    for model in (ROOT / "config/models/tiny-mha", ROOT / "tests/models/gpt2-head"):
+        (folder / model.name).symlink_to(model)
+    with Daemon("--models", folder) as running:
         yield running
+
+
+def place_of(path, method):
+    """The path with the example in the place of its parameter."""
+    for parameter in map(resolve, DESCRIPTION["paths"][path][method].get("parameters", [])):
+        if parameter["in"] == "path":
+            path = path.replace("{%s}" % parameter["name"], parameter["example"])
+    return path
 
 
 def resolve(node):
@@ -48,13 +59,10 @@ def matches(schema, value):
 
 
 def send(daemon, path, method):
-    operation = DESCRIPTION["paths"][path][method]
-    for parameter in map(resolve, operation.get("parameters", [])):
-        if parameter["in"] == "path":
-            path = path.replace("{%s}" % parameter["name"], parameter["example"])
+    operation, place = DESCRIPTION["paths"][path][method], place_of(path, method)
     if "requestBody" in operation:
-        return daemon.post(path, operation["requestBody"]["content"]["application/json"]["example"])
-    return daemon.request(method.upper(), path)
+        return daemon.post(place, operation["requestBody"]["content"]["application/json"]["example"])
+    return daemon.request(method.upper(), place)
 
 
 @pytest.mark.parametrize("path,method", OPERATIONS)
@@ -75,13 +83,14 @@ def test_each_type_described_is_taken_and_given(embedded, path, method):
     if tensors.MEDIA not in operation.get("requestBody", {}).get("content", {}):
         return
     example = operation["requestBody"]["content"]["application/json"]["example"]
-    fields = {name: np.float32(x) if isinstance(x, list) else x for name, x in example.items()}
-    reply = tensors.send(embedded, tensors.body_of(fields), path.replace("{model}", "tiny-mha"))
+    fields = {name: np.float32(x) if name in ("query", "value", "embeddings") else x for name, x in example.items()}
+    reply = tensors.send(embedded, tensors.body_of(fields), place_of(path, method))
     assert reply.status == 200, reply
     described = operation["responses"]["200"]
     assert reply.headers["content-type"] in described["content"]
     assert reply.headers["vary"] == described["headers"]["Vary"]["schema"]["const"]
-    assert set(tensors.nested(reply)) <= set(SCHEMAS["AttentionReply"]["properties"])
+    text = resolve(described["content"]["application/json"]["schema"])
+    assert set(tensors.nested(reply)) <= set(text["properties"])
 
 
 @pytest.mark.parametrize("path", DESCRIPTION["paths"])
@@ -96,9 +105,11 @@ def test_each_path_allows_the_methods_described(embedded, path):
 
 
 @pytest.mark.parametrize("path,schema", [("/v1/attention", "AttentionRequest"),
-                                         ("/v1/models/tiny-mha/attention", "ModelAttentionRequest")])
+                                         ("/v1/models/tiny-mha/attention", "ModelAttentionRequest"),
+                                         ("/v1/models/gpt2-head/forward", "ForwardRequest")])
 def test_each_field_described_is_known_to_the_daemon(embedded, path, schema):
-    for field in {*SCHEMAS[schema]["properties"], *SCHEMAS["Options"]["properties"]}:
+    shared = {} if schema == "ForwardRequest" else SCHEMAS["Options"]["properties"]
+    for field in {*SCHEMAS[schema]["properties"], *shared}:
         reply = embedded.post(path, {field: None})
         assert reply.status == 400 and reply.json["code"] != "unknown-field", (field, reply)
     assert embedded.post(path, {"no_such_field": 1}).json["code"] == "unknown-field"
@@ -110,6 +121,12 @@ def test_each_field_the_daemon_knows_is_described():
     described = {name for part in ("Options", "AttentionRequest", "ModelAttentionRequest")
                  for name in SCHEMAS[part]["properties"]}
     assert len(known) > 15 and set(known) == described
+
+
+def test_each_field_of_a_forward_request_is_described():
+    source = (ROOT / "server/codec/forward_fields.c").read_text()
+    known = re.findall(r'\{"(\w+)", (?:read_|pass_)', source)
+    assert len(known) > 15 and set(known) == set(SCHEMAS["ForwardRequest"]["properties"])
 
 
 def test_the_codes_described_are_those_of_the_daemon():
