@@ -20,6 +20,7 @@ struct forward {
 static struct attn_rows rows_of(const struct forward *forward, size_t stack)
 {
 	return (struct attn_rows){
+	    .kernels = forward->kernels,
 	    .sequences = forward->sequences,
 	    .count = forward->count,
 	    .length = forward->call->lengths[stack],

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "kernels.h"
 #include "packed.h"
 #include "rounding.h"
 
@@ -69,7 +70,7 @@ static void embed_row(const struct work *work, size_t s, size_t p, float *x)
 		attn_row_add(x, embedding->type, width);
 	if (embedding->positions != NULL)
 		attn_row_add(x, embedding->positions + p * width, width);
-	attn_norm_row(&embedding->norm, width, x, x);
+	work->rows->kernels->norm_row(&embedding->norm, width, x, x);
 	hidden_write(work->rows, 0, s, p, x);
 }
 
@@ -87,7 +88,7 @@ static void pass_row(const struct work *work, size_t s, size_t p, float *x)
 	if (pass->add != NULL)
 		attn_row_add(x, pass->add + offset, width);
 	if (pass->normed != NULL)
-		attn_norm_row(pass->norm, width, x, pass->normed + offset);
+		work->rows->kernels->norm_row(pass->norm, width, x, pass->normed + offset);
 	if (pass->hidden != ATTN_NO_HIDDEN)
 		hidden_write(work->rows, pass->hidden, s, p, x);
 }

@@ -12,6 +12,7 @@
 
 /* The rows of the sequences of a call in one stack, one after the other: [count * length, width]. */
 struct attn_rows {
+	const attn_kernels *kernels;
 	const attn_forward_sequence *sequences;
 	size_t count, length, width;
 	size_t stack; /* which one, ATTN_FIRST_STACK or ATTN_SECOND_STACK */

@@ -13,6 +13,7 @@
 
 #include "activation.h"
 #include "attn.h"
+#include "norm.h"
 
 /* Rows of scores are worked on in whole groups of lanes. */
 #define ATTN_LANES ((size_t)16)
@@ -73,6 +74,8 @@ struct attn_kernels {
 	/* row[i] = exp(row[i] - max), within 2 units in the last place; returns the sum, NaN if one is NaN.
 	 * n is a multiple of ATTN_LANES and row is 64-byte aligned. */
 	double (*row_exp)(float *row, size_t n, float max);
+	/* out [width] = the norm of in [width], which may be out; sums are kept in double. */
+	void (*norm_row)(const attn_norm *norm, size_t width, const float *in, float *out);
 };
 
 /* What m must be a multiple of for gemm_rows on [m, k] x [k, n] to keep rows apart; 0: rows of several

@@ -6,6 +6,7 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "kernels_norm.h"
 #include "kernels_rows.h"
 #include "kernels_vec_avx2.h"
 
@@ -186,6 +187,11 @@ AVX2 static double row_exp(float *row, size_t n, float max)
 	return attn_rows_exp(row, n, max);
 }
 
+AVX2 static void norm_row(const attn_norm *norm, size_t width, const float *in, float *out)
+{
+	attn_norm_vectors(norm, width, in, out);
+}
+
 bool attn_cpu_has_avx2(void)
 {
 	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -199,6 +205,7 @@ void attn_kernels_fill_avx2(attn_kernels *kernels)
 	kernels->small_product = 0;
 	kernels->row_max = row_max;
 	kernels->row_exp = row_exp;
+	kernels->norm_row = norm_row;
 }
 
 void attn_kernels_fill_avx2_packed(attn_kernels *kernels)

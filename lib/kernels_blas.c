@@ -3,6 +3,7 @@
 #include <cblas.h>
 #include <string.h>
 
+#include "kernels_norm.h"
 #include "kernels_rows.h"
 
 static void gemm(const struct attn_gemm *g)
@@ -27,6 +28,11 @@ static float row_max(const float *row, size_t n)
 static double row_exp(float *row, size_t n, float max)
 {
 	return attn_rows_exp(row, n, max);
+}
+
+static void norm_row(const attn_norm *norm, size_t width, const float *in, float *out)
+{
+	attn_norm_vectors(norm, width, in, out);
 }
 
 const char *attn_blas_core(void)
@@ -57,6 +63,7 @@ void attn_kernels_fill_blas(attn_kernels *kernels)
 	attn_kernels_fill_reference(kernels);
 	kernels->row_max = row_max;
 	kernels->row_exp = row_exp;
+	kernels->norm_row = norm_row;
 	const bool avx2 = attn_cpu_has_avx2();
 	if (avx2)
 		attn_kernels_fill_avx2(kernels);

@@ -43,5 +43,6 @@ void attn_kernels_fill_reference(attn_kernels *kernels)
 	    .row_tile = 1,
 	    .row_max = row_max,
 	    .row_exp = row_exp,
+	    .norm_row = attn_norm_row,
 	};
 }

@@ -178,8 +178,8 @@ static attn_status run_norms(struct run *run)
 	     layer->heads},
 	    {layer->key_norm, key->data, run->count * rows_of(run, KEY), key->row_stride, layer->kv_heads},
 	};
-	return attn_heads_norm(run->executor, parts, sizeof(parts) / sizeof(parts[0]), layer->head_width,
-	                       layer->norm_eps);
+	return attn_heads_norm(run->kernels, run->executor, parts, sizeof(parts) / sizeof(parts[0]),
+	                       layer->head_width, layer->norm_eps);
 }
 
 static attn_heads heads_view(const struct run *run, size_t input, size_t sequence, size_t width)

@@ -15,7 +15,7 @@ struct attn_head_rows {
 };
 
 /* Norms every head of every row of each of the parts in place; what the executor returned. */
-attn_status attn_heads_norm(attn_executor *executor, const struct attn_head_rows *parts, size_t count,
-                            size_t width, double eps);
+attn_status attn_heads_norm(const attn_kernels *kernels, attn_executor *executor,
+                            const struct attn_head_rows *parts, size_t count, size_t width, double eps);
 
 #endif

@@ -22,11 +22,12 @@ typedef struct attn_norm {
 	double eps;
 } attn_norm;
 
-/* out [width] = the norm of in [width]; sums are kept in double. out may be in. */
+/* out [width] = the norm of in [width], all in double and rounded once: the specification of the kernels'
+ * norm_row. out may be in. */
 void attn_norm_row(const attn_norm *norm, size_t width, const float *in, float *out);
 
 /* row [width] += add [width]; row [width] *= factor. */
-void attn_row_add(float *row, const float *add, size_t width);
+void attn_row_add(float *restrict row, const float *restrict add, size_t width);
 void attn_row_scale(float *row, float factor, size_t width);
 
 #endif
