@@ -66,6 +66,19 @@ void folder_write(const char *folder, const char *name, const void *bytes, size_
 	free(path);
 }
 
+char *file_read(const char *path, size_t *size)
+{
+	FILE *file = fopen(path, "rb");
+	ck_assert_msg(file, "%s", path);
+	ck_assert_int_eq(fseek(file, 0, SEEK_END), 0);
+	*size = (size_t)ftell(file);
+	rewind(file);
+	char *bytes = bytes_new(*size);
+	ck_assert_uint_eq(fread(bytes, 1, *size, file), *size);
+	fclose(file);
+	return bytes;
+}
+
 void folder_write_text(const char *folder, const char *name, const char *text)
 {
 	folder_write(folder, name, text, strlen(text));

@@ -23,6 +23,9 @@ char *folder_path(const char *folder, const char *name);
 void folder_write(const char *folder, const char *name, const void *bytes, size_t size);
 void folder_write_text(const char *folder, const char *name, const char *text);
 
+/* The bytes of a file, with a NUL behind them; for the caller to free. */
+char *file_read(const char *path, size_t *size);
+
 /* One float32 tensor to store. */
 struct stored_tensor {
 	const char *name;
