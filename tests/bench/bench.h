@@ -64,13 +64,19 @@ static inline float *bench_random_floats(size_t count)
 	return numbers;
 }
 
-static inline double bench_time(const struct bench_case *item)
+/* Seconds of one unit by that clock, over at least `least` seconds of runs. */
+static inline double bench_time_by(double (*now)(void), const struct bench_case *item, double least)
 {
-	double begun = bench_now(), passed = 0;
+	double begun = now(), passed = 0;
 	size_t runs = 0;
-	for (; passed < BENCH_SLICE; runs++, passed = bench_now() - begun)
+	for (; passed < least; runs++, passed = now() - begun)
 		item->run(item->arg);
 	return passed / (double)runs / item->units;
+}
+
+static inline double bench_time(const struct bench_case *item)
+{
+	return bench_time_by(bench_now, item, BENCH_SLICE);
 }
 
 /* Times every case once in each round; a round before them all warms up. */

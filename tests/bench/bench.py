@@ -16,6 +16,8 @@ import time
 from array import array
 from pathlib import Path
 
+from timer import Timer
+
 
 JSON, SAFETENSORS = "application/json", "application/x-safetensors"
 
@@ -48,6 +50,19 @@ def find_python(modules, pythons):
         if path and subprocess.run([path, "-c", script], capture_output=True).returncode == 0:
             return path
     return None
+
+
+def start_peers(peers, pythons, what):
+    """Peers by name: timers of peers/NAME_WHAT.py. `peers` gives what each imports; those that cannot are skipped."""
+    found = {}
+    for name, modules in peers.items():
+        python = find_python(modules, pythons)
+        if python is None:
+            skipped(name, f"python3 -m pip install numpy {' '.join(modules)}")
+            continue
+        found[name] = Timer([python, Path(__file__).parent / "peers" / f"{name}_{what}.py"])
+        print(f"  {found[name].version}, one thread, {python}", flush=True)
+    return found
 
 
 def versions(python, *modules):

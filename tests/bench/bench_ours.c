@@ -19,13 +19,16 @@ struct ours {
 	const attn_kernels *kernels;
 	attn_options options;
 	struct crew *crew;
+	attn_executor *executor;
 	size_t length, width;
 	attn_layer_sequence sequence; /* of `length`; its tensors belong to it */
 	float *input;
 };
 
-static void run_layer(struct ours *ours, attn_executor *executor)
+static void run_layer(void *arg)
 {
+	struct ours *ours = arg;
+	attn_executor *executor = ours->executor;
 	attn_arena_mark mark = attn_arena_here(executor->scratch);
 	attn_status status = attn_layer_run(ours->kernels, executor, ours->layer, ours->length, ours->length,
 	                                    0, &ours->options, &ours->sequence, 1);
@@ -56,27 +59,12 @@ static void sequence_new(struct ours *ours, size_t length, bool weights)
 		ours->sequence.attend.weights = bench_random_floats(ours->layer->heads * length * length);
 }
 
-/* Seconds of one run, over at least `least` seconds of runs. */
-static double time_layer(struct ours *ours, attn_executor *executor, double (*now)(void), double least)
-{
-	double begun = now(), passed = 0;
-	size_t runs = 0;
-	for (; passed < least; runs++, passed = now() - begun)
-		run_layer(ours, executor);
-	return passed / (double)runs;
-}
-
 static void answer(struct ours *ours, size_t threads, double least)
 {
 	attn_executor serial = attn_executor_serial(crew_executor(ours->crew)->scratch);
-	double seconds;
-	if (threads == 0) {
-		seconds = time_layer(ours, &serial, bench_now, least);
-	} else {
-		attn_executor *executor = threads == 1 ? &serial : crew_executor(ours->crew);
-		seconds = time_layer(ours, executor, bench_wall, least);
-	}
-	printf("%.9g layer\n", seconds);
+	struct bench_case item = {run_layer, ours, 1, {0}};
+	ours->executor = threads < 2 ? &serial : crew_executor(ours->crew);
+	printf("%.9g layer\n", bench_time_by(threads == 0 ? bench_now : bench_wall, &item, least));
 	fflush(stdout);
 }
 
@@ -92,7 +80,8 @@ static void serve(struct ours *ours)
 			bench_check(ATTN_INVALID, line);
 		if (length != ours->length || (weights != 0) != had_weights) {
 			sequence_new(ours, length, weights != 0);
-			run_layer(ours, crew_executor(ours->crew));
+			ours->executor = crew_executor(ours->crew);
+			run_layer(ours);
 		}
 		had_weights = weights != 0;
 		answer(ours, threads, least);

@@ -23,18 +23,6 @@ def work(length):
     return 8 * length * WIDTH**2 + 4 * length**2 * WIDTH
 
 
-def start_peers(pythons):
-    found = {}
-    for name, modules in PEERS.items():
-        python = bench.find_python(modules, pythons)
-        if python is None:
-            bench.skipped(name, f"python3 -m pip install numpy {' '.join(modules)}")
-            continue
-        found[name] = Timer([python, Path(__file__).parent / "peers" / f"{name}_layer.py"])
-        print(f"  {found[name].version}, one thread, {python}", flush=True)
-    return found
-
-
 def compare(ours, peers, length, weights):
     """Rounds of (our seconds, a peer's) by peer, and the way each peer took."""
     rounds, ways = {name: [] for name in peers}, {}
@@ -86,7 +74,7 @@ def main():
         ours = Timer([Path(args.build) / "tests/bench/bench_ours", Path(folder) / "layer"])
         print(f"one layer: width {WIDTH}, {HEADS} heads, one sequence, flops = 8 L E^2 + 4 L^2 E, medians of rounds")
         print(f"  {ours.version}, one thread")
-        peers = start_peers(args.pythons)
+        peers = bench.start_peers(PEERS, args.pythons, "layer")
         for length in args.lengths:
             for weights in (True, False):
                 if peers:

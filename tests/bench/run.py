@@ -29,6 +29,7 @@ def main():
             [programs / "bench_layer", model, "16"],
             [programs / "bench_attention"],
             [sys.executable, HERE / "bench_peers.py", "--build", args.build, "--pythons", *args.pythons],
+            [sys.executable, HERE / "bench_minilm.py", "--build", args.build, "--pythons", *args.pythons],
             [sys.executable, HERE / "bench_serve.py", "--build", args.build],
             [sys.executable, HERE / "bench_service.py", "--build", args.build],
             [sys.executable, HERE / "bench_mlserver.py", "--build", args.build, "--pythons", *args.pythons],

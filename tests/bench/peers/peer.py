@@ -1,8 +1,8 @@
 """What the peers share: a layer's random weights, and the loop that times what it is asked for on standard input.
 
-A line `LENGTH WEIGHTS SECONDS` (WEIGHTS 1: per-head weights are results too) is answered with the processor seconds of one
-run, over at least SECONDS of runs, and with the name of the way that was timed: a peer that has several ways to compute the
-same keeps the one that took least when the shape was first asked for.
+A line `LENGTH NUMBER SECONDS` (of a layer, 1 for per-head weights among the results, else 0; of a model, the batch) is
+answered with the processor seconds of one run, over at least SECONDS of runs, and with the name of the way that was timed: a
+peer that has several ways to compute the same keeps the one that took least when the shape was first asked for.
 """
 import sys
 import time
@@ -41,14 +41,14 @@ def timed(run, least):
 
 
 def serve(version, ways):
-    """ways(length, weights) gives [(name, run)]. The first line of output is the version."""
+    """ways(length, number) gives [(name, run)]. The first line of output is the version."""
     print(version, flush=True)
     current = None
     for line in sys.stdin:
-        length, weights, least = line.split()
-        if current is None or current[:2] != (length, weights):
+        length, number, least = line.split()
+        if current is None or current[:2] != (length, number):
             current = None  # frees what the last shape held
-            current = (length, weights, fastest(ways(int(length), weights == "1")))
+            current = (length, number, fastest(ways(int(length), int(number))))
         name, run = current[2]
         print(timed(run, float(least)), name, flush=True)
 

@@ -22,7 +22,7 @@ def ways(length, weights):
 
     def as_module():
         with torch.inference_mode():
-            return layer(x, x, x, need_weights=weights, average_attn_weights=False)
+            return layer(x, x, x, need_weights=bool(weights), average_attn_weights=False)
 
     def split():
         packed = linear(x, IN, IN_BIAS).view(length, 3, peer.HEADS, peer.HEAD)
