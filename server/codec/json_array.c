@@ -220,10 +220,15 @@ bool json_walk_array(struct json_walk *walk, size_t rule, enum json_form form)
 	                        .leaf = UNKNOWN};
 	if (place->present)
 		json_walk_note_again(walk, place, form);
-	for (size_t i = 0; i < JSON_MAX_DEPTH; i++)
-		reader.dims[i] = UNKNOWN;
 	reader.array->present = true;
 	reader.array->form = form;
+	bool taken = false;
+	if (reader.store && !json_walk_plain(walk, reader.kind, place, &taken))
+		return false;
+	if (taken)
+		return true;
+	for (size_t i = 0; i < JSON_MAX_DEPTH; i++)
+		reader.dims[i] = UNKNOWN;
 	bool was_quiet = walk->quiet;
 	walk->quiet = true;
 	bool whole = read_level(&reader, 0);

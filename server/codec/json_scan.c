@@ -2,6 +2,7 @@
 
 #include "codec/json_walk.h"
 #include "codec/numbers.h"
+#include "codec/tiles.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 
 #define FIRST_ENVELOPE_ROOM 256
+/* Read between two looks at whether anybody waits for the walk. */
+#define BYTES_UNASKED ((ptrdiff_t)1 << 20)
 /* Containers that are open at the deepest place of a rule: "/group/tensor/data". */
 #define RULE_DEPTH 3
 
@@ -34,6 +37,15 @@ bool json_walk_memory(struct json_walk *walk)
 {
 	return problem_note(walk->problem, PROBLEM_MEMORY, "",
 	                    "the system refused memory for the body's tensors");
+}
+
+bool json_walk_wanted(struct json_walk *walk)
+{
+	if (walk->cursor.at - walk->asked < BYTES_UNASKED)
+		return true;
+	walk->asked = walk->cursor.at;
+	attn_status status = tiles_wanted(walk->executor);
+	return status == ATTN_OK || problem_set_status(walk->problem, status);
 }
 
 bool json_walk_syntax(struct json_walk *walk, const char *expected)
@@ -109,7 +121,7 @@ bool json_walk_next(struct json_walk *walk, char close, bool *more)
 	*more = c == ',';
 	if (*more)
 		json_skip_space(&walk->cursor);
-	return true;
+	return json_walk_wanted(walk);
 }
 
 static bool take_string(struct json_walk *walk, char *name, size_t size)
@@ -326,6 +338,7 @@ bool json_scan(const char *text, size_t length, const struct json_rule *rules, s
 	*out = (struct json_scan){0};
 	struct json_walk walk = {.cursor = {text, text + length},
 	                         .begin = text,
+	                         .asked = text,
 	                         .rules = rules,
 	                         .rule_count = rule_count,
 	                         .limits = limits,

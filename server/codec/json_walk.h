@@ -2,7 +2,8 @@
  * json_walk.h - what the parts of json_scan share: the walk's state and its ways to complain.
  *
  * Functions return false only when the walk cannot go on (problem set); what it notes on its way does not
- * stop it. Private to json_scan.c, json_array.c and json_base64.c.
+ * stop it. Private to json_scan.c, json_array.c, json_plain.c and
+ * json_base64.c.
  */
 #ifndef ATTND_CODEC_JSON_WALK_H
 #define ATTND_CODEC_JSON_WALK_H
@@ -19,6 +20,7 @@ struct json_walk {
 	size_t rule_count;
 	const struct json_limits *limits;
 	attn_executor *executor; /* or NULL */
+	const char *asked;       /* where json_walk_wanted last asked it */
 	struct json_scan *out;
 	struct problem *problem;
 	bool quiet;           /* inside a tensor: nothing goes to the envelope, no place is a rule's */
@@ -31,6 +33,9 @@ struct json_walk {
 bool json_walk_syntax(struct json_walk *walk, const char *expected);
 /* MEMORY. */
 bool json_walk_memory(struct json_walk *walk);
+/* DEADLINE when nobody waits for the walk any more; true when somebody does. Asks now and then only, by where
+ * the cursor stands. */
+bool json_walk_wanted(struct json_walk *walk);
 /* Notes a problem of the place where the walk stands. Always true: the walk goes on. */
 bool json_walk_note(struct json_walk *walk, enum problem_code code, const char *detail);
 
@@ -47,6 +52,11 @@ bool json_walk_value(struct json_walk *walk);
 
 /* The array at the cursor, for a rule; false as above. form: nested, or data. */
 bool json_walk_array(struct json_walk *walk, size_t rule, enum json_form form);
+
+/* The same in parts, on the executor, of a tensor that there is nothing to complain about: its shape and
+ * elements to out, which is empty, and the cursor behind it. *taken is false when it is anything else:
+ * nothing has changed then. */
+bool json_walk_plain(struct json_walk *walk, enum json_kind kind, struct json_array *out, bool *taken);
 
 /* The string at the cursor, for a rule: base64; likewise. */
 bool json_walk_base64(struct json_walk *walk, size_t rule);

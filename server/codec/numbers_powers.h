@@ -17,6 +17,9 @@
  * 10^k = (entry + fraction) * 2^(number_power_log2(k) - 63) with 0 <= fraction < 1. */
 extern const uint64_t number_power_bits[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1];
 
+/* The same rounded up, for the printer. */
+extern const uint64_t number_power_ceilings[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1];
+
 static inline uint64_t number_power(int k)
 {
 	return number_power_bits[k - NUMBER_POWER_MIN];
