@@ -4,8 +4,8 @@
 
 #include "attention_check.h"
 #include "attention_context.h"
+#include "attention_few.h"
 #include "attention_kernels.h"
-#include "attention_outputs.h"
 #include "attention_panel.h"
 #include "attention_prepare.h"
 #include "attention_softmax.h"
@@ -30,12 +30,7 @@ static attn_status panel_run(struct attn_panel *panel, attn_arena *scratch)
 	attn_panel_spans(panel);
 	if (panel->lo < panel->hi)
 		attn_panel_scores(panel);
-	attn_outputs_scores(panel);
-	for (size_t r = 0; r < panel->rows; r++)
-		attn_panel_adjust(panel, r);
-	attn_outputs_masked(panel);
-	attn_panel_softmax(panel);
-	attn_outputs_weights(panel);
+	attn_panel_weigh(panel);
 	return attn_panel_context(panel, scratch);
 }
 
@@ -211,6 +206,8 @@ static attn_status call_run(struct attn_call *call, attn_executor *executor, siz
 	const size_t together = call->plan.packs_before ? 1 : count;
 	call->units = together * call->plan.units;
 	call->tile_size = unit_flops < ATTN_TILE_FLOPS ? ATTN_TILE_FLOPS / unit_flops : 1;
+	if (call->plan.few)
+		return attn_few_run(call, executor, count);
 	if (call->plan.packs_before)
 		return call_run_packed(call, executor, count);
 	return executor->parallel_for(executor, attn_divide_up(call->units, call->tile_size), attend_tile,
@@ -236,6 +233,7 @@ size_t attn_attend_scratch_bytes(const attn_shape *shape, const attn_options *op
 {
 	size_t bytes = attn_prepare_bytes(shape, options, count);
 	bool counted = attn_size_add(bytes, attn_attend_tile_bytes(shape), &bytes) &&
-	               attn_size_add(bytes, attn_plan_bytes(shape), &bytes);
+	               attn_size_add(bytes, attn_plan_bytes(shape), &bytes) &&
+	               attn_size_add(bytes, attn_few_bytes(shape, count), &bytes);
 	return counted ? bytes : SIZE_MAX;
 }

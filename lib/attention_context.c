@@ -1,7 +1,9 @@
 #include "attention_context.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "attention_few.h"
 #include "attention_kernels.h"
 
 static float *context_row(const struct attn_panel *panel, size_t r)
@@ -65,6 +67,16 @@ static bool context_gemm(const struct attn_panel *panel, const float *values, si
 	return finite;
 }
 
+/* Whether all rows are finite, save those with a NaN among their weights. */
+static bool rows_finite(const struct attn_panel *panel)
+{
+	bool finite = true;
+	for (size_t r = 0; r < panel->rows; r++)
+		for (size_t d = 0; d < panel->call->shape->value_width && !isnan(panel->inverse[r]); d++)
+			finite = finite && isfinite(context_row(panel, r)[d]);
+	return finite;
+}
+
 static bool context_kernel(const struct attn_panel *panel, const float *values, size_t strip_stride,
                            size_t row_stride)
 {
@@ -82,14 +94,27 @@ static bool context_kernel(const struct attn_panel *panel, const float *values, 
 	    .inverse = panel->inverse,
 	    .context = context_row(panel, 0),
 	    .context_stride = attn_leading(panel->rows, panel->sequence->context_row_stride, width),
+	    .scaled = panel->weights,
+	    .scaled_stride = call->shape->keys,
+	    .scaled_streams = call->plan.streams,
 	};
-	if (call->kernels->attention->context(&product))
-		return true;
-	bool finite = true;
-	for (size_t r = 0; r < panel->rows; r++)
-		for (size_t d = 0; d < width && !isnan(panel->inverse[r]); d++)
-			finite = finite && isfinite(context_row(panel, r)[d]);
-	return finite;
+	return call->kernels->attention->context(&product) || rows_finite(panel);
+}
+
+/* From sums of segments [segments, ..., value_width], stride floats apart. */
+static bool context_sums(const struct attn_panel *panel, const float *sums, size_t stride, size_t segments)
+{
+	const size_t width = panel->call->shape->value_width;
+	for (size_t r = 0; r < panel->rows; r++) {
+		float *out = context_row(panel, r);
+		memcpy(out, sums + r * width, width * sizeof(float));
+		for (size_t s = 1; s < segments; s++)
+			for (size_t d = 0; d < width; d++)
+				out[d] += sums[s * stride + r * width + d];
+		for (size_t d = 0; d < width; d++)
+			out[d] *= panel->inverse[r];
+	}
+	return rows_finite(panel);
 }
 
 /* From the values of the sequence. */
@@ -106,12 +131,26 @@ static bool context_product(const struct attn_panel *panel)
 	                      panel->call->shape->keys * strip, strip);
 }
 
+static attn_status context_few(const struct attn_panel *panel, const float *values, attn_arena *scratch)
+{
+	const size_t width = panel->call->shape->value_width, floats = panel->rows * width;
+	const size_t segments = attn_few_segments(panel->call->shape);
+	float *sums = attn_arena_floats(scratch, segments * floats);
+	if (sums == NULL)
+		return ATTN_MEMORY;
+	attn_few_sums(panel, values, width, sums);
+	context_sums(panel, sums, floats, segments);
+	return ATTN_OK;
+}
+
 /* From a copy of them; its bits are those it would have had from them. */
 static attn_status context_product_of(const struct attn_panel *panel, const float *values,
                                       attn_arena *scratch)
 {
 	const struct attn_call *call = panel->call;
 	const size_t width = call->shape->value_width, keys = panel->hi - panel->lo;
+	if (call->plan.few)
+		return context_few(panel, values, scratch);
 	if (!call->plan.packs_keys) {
 		context_gemm(panel, values, width);
 		return ATTN_OK;
@@ -191,17 +230,31 @@ static attn_status context_odd(const struct attn_panel *panel, attn_arena *scrat
 	return ATTN_OK;
 }
 
-attn_status attn_panel_context(const struct attn_panel *panel, attn_arena *scratch)
+static attn_status context_again(const struct attn_panel *panel, attn_arena *scratch)
 {
-	if (panel->lo == panel->hi) { /* no row has a key */
-		for (size_t r = 0; r < panel->rows; r++)
-			attn_fill(context_row(panel, r), 0, panel->call->shape->value_width, 0);
-		return ATTN_OK;
-	}
-	if (context_product(panel))
-		return ATTN_OK;
 	attn_arena_mark mark = attn_arena_here(scratch);
 	attn_status status = context_odd(panel, scratch);
 	attn_arena_rewind(scratch, mark);
 	return status;
+}
+
+static void context_none(const struct attn_panel *panel)
+{
+	for (size_t r = 0; r < panel->rows; r++)
+		attn_fill(context_row(panel, r), 0, panel->call->shape->value_width, 0);
+}
+
+attn_status attn_panel_context(const struct attn_panel *panel, attn_arena *scratch)
+{
+	if (panel->lo == panel->hi) { /* no row has a key */
+		context_none(panel);
+		return ATTN_OK;
+	}
+	return context_product(panel) ? ATTN_OK : context_again(panel, scratch);
+}
+
+attn_status attn_panel_context_sums(const struct attn_panel *panel, const float *sums, size_t stride,
+                                    size_t segments, attn_arena *scratch)
+{
+	return context_sums(panel, sums, stride, segments) ? ATTN_OK : context_again(panel, scratch);
 }

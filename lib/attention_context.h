@@ -9,4 +9,8 @@
 /* Writes the context of the panel's rows, once attn_panel_softmax has seen them all. ATTN_MEMORY. */
 attn_status attn_panel_context(const struct attn_panel *panel, attn_arena *scratch);
 
+/* The same from sums of segments of keys [segments, rows, value_width], stride floats between segments. */
+attn_status attn_panel_context_sums(const struct attn_panel *panel, const float *sums, size_t stride,
+                                    size_t segments, attn_arena *scratch);
+
 #endif

@@ -47,6 +47,9 @@ struct attn_value_panel {
 	const float *inverse; /* [rows] */
 	float *context;
 	size_t context_stride;
+	float *scaled; /* [rows, depth]: inverse * weights, or NULL */
+	size_t scaled_stride;
+	bool scaled_streams; /* past the caches, which changes no bit */
 };
 
 /* Few queries against keys as they lie in memory: scores [rows, keys] = scale * query * keys^T. */
@@ -80,6 +83,13 @@ struct attn_attention_kernels {
 	/* strips [width / strip rounded up, count, strip]; zeros where there is no column. */
 	void (*pack_values)(float *strips, const float *values, size_t stride, size_t count, size_t width);
 	void (*scores)(const struct attn_score_panel *panel);
+	/* On a row of n scores: softcap * tanh(score / softcap), within 2e-7 * softcap; += bias, where
+	 * -infinity takes the place of the score, NaN too; -= slope * |distance - j|; -infinity where mask is
+	 * 0. */
+	void (*cap)(float *scores, size_t n, float softcap);
+	void (*add)(float *scores, size_t n, const float *bias);
+	void (*slope)(float *scores, size_t n, float slope, float distance);
+	void (*mask)(float *scores, size_t n, const uint8_t *mask);
 	void (*softmax)(const struct attn_softmax_panel *panel);
 	/* out [n] = factor * row [n]; past the caches on request, which changes no bit. */
 	void (*scale)(float *out, const float *row, size_t n, float factor, bool stream);

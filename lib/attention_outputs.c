@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "attention_adjust.h"
+#include "attention_kernels.h"
 #include "top_keys.h"
 
 /* ---- places of the selection */
@@ -70,7 +72,7 @@ static void write_scores(const struct attn_panel *panel, size_t r, size_t count,
 	if (capped != out)
 		memcpy(capped, out, count * keys * sizeof(float));
 	if (softcap > 0)
-		attn_scores_cap(capped, count * keys, softcap);
+		attn_scores_cap(panel->call->kernels, capped, count * keys, softcap);
 }
 
 void attn_outputs_scores(const struct attn_panel *panel)
@@ -152,18 +154,31 @@ void attn_outputs_no_statistics(const struct attn_panel *panel, size_t r)
 
 /* ---- weights */
 
+/* Weights of row r over the keys of the panel. */
+static void row_weights_seen(const struct attn_panel *panel, size_t r, float *out)
+{
+	const struct attn_attention_kernels *kernels = panel->call->kernels->attention;
+	const struct attn_span span = panel->spans[r];
+	const float *row = panel->scores + r * panel->call->plan.stride + (span.lo - panel->lo);
+	const float inverse = panel->inverse[r];
+	for (size_t key = span.lo; isnan(inverse) && key < span.hi; key++)
+		out[key] = attn_panel_allows(panel, r, key) ? inverse : 0;
+	if (isnan(inverse) || span.lo == span.hi)
+		return;
+	if (kernels != NULL)
+		kernels->scale(out + span.lo, row, span.hi - span.lo, inverse, panel->call->plan.streams);
+	else
+		for (size_t key = span.lo; key < span.hi; key++)
+			out[key] = row[key - span.lo] * inverse;
+}
+
 /* Weights of row r over all keys. */
 static void row_weights(const struct attn_panel *panel, size_t r, float *out)
 {
 	const struct attn_span span = panel->spans[r];
-	const float *row = panel->scores + r * panel->call->plan.stride;
-	const float inverse = panel->inverse[r];
 	attn_fill(out, 0, span.lo, 0);
-	for (size_t key = span.lo; key < span.hi; key++)
-		out[key] = row[key - panel->lo] * inverse;
+	row_weights_seen(panel, r, out);
 	attn_fill(out, span.hi, panel->call->shape->keys, 0);
-	for (size_t key = span.lo; isnan(inverse) && key < span.hi; key++)
-		out[key] = attn_panel_allows(panel, r, key) ? inverse : 0;
 }
 
 static void write_top(const struct attn_panel *panel, const float *weights, size_t slot)
@@ -207,11 +222,40 @@ static void row_mean(const struct attn_panel *panel, const float *weights, float
 		mean[key] *= share;
 }
 
-void attn_outputs_weights(const struct attn_panel *panel)
+/* Whether the value product can write the weights of all rows on its way. */
+static bool weights_go_along(const struct attn_panel *panel)
+{
+	const attn_sequence *sequence = panel->sequence;
+	const attn_selection *selection = selection_of(panel);
+	bool go = panel->call->plan.packs_keys && sequence->weights != NULL && panel->lo < panel->hi &&
+	          sequence->top_indices == NULL && sequence->top_values == NULL && selection->heads == NULL &&
+	          selection->queries == NULL;
+	for (size_t r = 0; go && r < panel->rows; r++)
+		go = !isnan(panel->inverse[r]);
+	return go;
+}
+
+/* Leaves the keys of the panel to the value product. */
+static void weights_send_along(struct attn_panel *panel)
+{
+	const size_t keys = panel->call->shape->keys;
+	float *weights =
+	    panel->sequence->weights + (panel->head * panel->call->shape->queries + panel->first) * keys;
+	for (size_t r = 0; r < panel->rows; r++) {
+		attn_fill(weights + r * keys, 0, panel->lo, 0);
+		attn_fill(weights + r * keys, panel->hi, keys, 0);
+	}
+	panel->weights = weights + panel->lo;
+}
+
+void attn_outputs_weights(struct attn_panel *panel)
 {
 	const attn_sequence *sequence = panel->sequence;
 	const size_t keys = panel->call->shape->keys;
-	if (sequence->weights != NULL || sequence->top_indices != NULL || sequence->top_values != NULL)
+	panel->weights = NULL;
+	if (weights_go_along(panel))
+		weights_send_along(panel);
+	else if (sequence->weights != NULL || sequence->top_indices != NULL || sequence->top_values != NULL)
 		each_slot(panel, write_weights);
 	for (size_t r = 0; sequence->mean_weights != NULL && r < panel->rows; r++) {
 		row_weights(panel, r, panel->row);

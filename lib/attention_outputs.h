@@ -32,7 +32,7 @@ bool attn_outputs_row_has_nan(const struct attn_panel *panel, size_t r);
 void attn_outputs_statistics(const struct attn_panel *panel, size_t r, const struct attn_row_totals *totals);
 void attn_outputs_no_statistics(const struct attn_panel *panel, size_t r);
 /* Weights, their mean over heads and the top k, once every row holds exponentials. Heads of a mean come in
- * their order, one after the other. */
-void attn_outputs_weights(const struct attn_panel *panel);
+ * their order, one after the other. Weights that the value product can write are left to it. */
+void attn_outputs_weights(struct attn_panel *panel);
 
 #endif

@@ -27,7 +27,7 @@ static int64_t diagonal_of(const attn_shape *shape, const attn_options *options,
 	return (int64_t)shape->keys - (int64_t)shape->queries;
 }
 
-static int64_t diagonal_offset(const struct attn_panel *panel)
+int64_t attn_panel_diagonal(const struct attn_panel *panel)
 {
 	return diagonal_of(panel->call->shape, panel->call->options, panel->sequence);
 }
@@ -52,9 +52,14 @@ void attn_panel_spans(struct attn_panel *panel)
 {
 	panel->lo = panel->call->shape->keys;
 	panel->hi = 0;
+	/* Without a diagonal every row sees the same. */
+	const attn_options *options = panel->call->options;
+	const bool alike =
+	    options->causal == ATTN_CAUSAL_NONE && options->window_left < 0 && options->window_right < 0;
 	for (size_t r = 0; r < panel->rows; r++) {
-		struct attn_span span = attn_query_span(panel->call->shape, panel->call->options,
-		                                        panel->sequence, panel->first + r);
+		struct attn_span span = alike && r > 0 ? panel->spans[0]
+		                                       : attn_query_span(panel->call->shape, options,
+		                                                         panel->sequence, panel->first + r);
 		panel->spans[r] = span;
 		if (span.lo == span.hi)
 			continue;
@@ -66,31 +71,25 @@ void attn_panel_spans(struct attn_panel *panel)
 		panel->lo -= panel->lo % panel->call->kernels->attention->strip;
 }
 
-static const uint8_t *mask_row(const struct attn_panel *panel, size_t r)
+const uint8_t *attn_panel_mask(const struct attn_panel *panel, size_t r)
 {
 	const attn_mask *mask = &panel->sequence->mask;
 	return mask->data + panel->head * mask->head_stride + (panel->first + r) * mask->query_stride;
 }
 
-static const float *bias_row(const struct attn_panel *panel, size_t r)
+const float *attn_panel_bias(const struct attn_panel *panel, size_t r)
 {
 	const attn_bias *bias = &panel->sequence->bias;
 	return bias->data + panel->head * bias->head_stride + (panel->first + r) * bias->query_stride;
 }
 
-static const float *relative_row(const struct attn_panel *panel)
-{
-	const attn_options *options = panel->call->options;
-	return options->relative + panel->head * (2 * options->relative_reach + 1);
-}
-
 bool attn_panel_allows(const struct attn_panel *panel, size_t r, size_t key)
 {
 	const attn_sequence *sequence = panel->sequence;
-	if (sequence->mask.data != NULL && mask_row(panel, r)[key * sequence->mask.key_stride] == 0)
+	if (sequence->mask.data != NULL && attn_panel_mask(panel, r)[key * sequence->mask.key_stride] == 0)
 		return false;
 	return sequence->bias.data == NULL ||
-	       bias_row(panel, r)[key * sequence->bias.key_stride] != -INFINITY;
+	       attn_panel_bias(panel, r)[key * sequence->bias.key_stride] != -INFINITY;
 }
 
 /* ---- scores */
@@ -158,47 +157,6 @@ void attn_panel_scores(const struct attn_panel *panel)
 		                   panel->scores, panel->call->plan.stride);
 }
 
-void attn_scores_cap(float *scores, size_t count, float softcap)
-{
-	for (size_t j = 0; j < count; j++)
-		scores[j] = softcap * tanhf(scores[j] / softcap);
-}
-
-/* Subtracts slope * |i' - j| (Press et al. 2022) from scores of keys from first on. */
-static void scores_slope(float *scores, size_t count, float slope, double diagonal, size_t first)
-{
-	for (size_t j = 0; j < count; j++)
-		scores[j] -= slope * (float)fabs(diagonal - (double)(first + j));
-}
-
-/* Adds what a head has learned of the distances j - i' (Shaw et al. 2018; Raffel et al. 2020) to scores of
- * keys from first on. */
-static void scores_relative(float *scores, size_t count, const float *table, size_t reach, __int128 diagonal,
-                            size_t first)
-{
-	const __int128 middle = (__int128)reach;
-	for (size_t j = 0; j < count; j++) {
-		__int128 at = middle + (__int128)(first + j) - diagonal;
-		at = at < 0 ? 0 : at;
-		scores[j] += table[at > 2 * middle ? 2 * reach : (size_t)at];
-	}
-}
-
-/* Adds; a bias of -infinity takes the place of the score, NaN too. */
-static void scores_bias(float *scores, size_t count, const float *bias, size_t stride)
-{
-	for (size_t j = 0; j < count; j++) {
-		float add = bias[j * stride];
-		scores[j] = add == -INFINITY ? -INFINITY : scores[j] + add;
-	}
-}
-
-static void scores_mask(float *scores, size_t count, const uint8_t *mask, size_t stride)
-{
-	for (size_t j = 0; j < count; j++)
-		scores[j] = mask[j * stride] != 0 ? scores[j] : -INFINITY;
-}
-
 struct attn_span attn_panel_lanes(const struct attn_panel *panel, size_t r)
 {
 	if (panel->spans[r].lo == panel->spans[r].hi)
@@ -207,36 +165,4 @@ struct attn_span attn_panel_lanes(const struct attn_panel *panel, size_t r)
 	    (panel->spans[r].lo - panel->lo) / ATTN_LANES * ATTN_LANES,
 	    attn_round_up(panel->spans[r].hi - panel->lo, ATTN_LANES),
 	};
-}
-
-void attn_panel_adjust(const struct attn_panel *panel, size_t r)
-{
-	const struct attn_call *call = panel->call;
-	const attn_sequence *sequence = panel->sequence;
-	const struct attn_span span = panel->spans[r];
-	if (span.lo == span.hi)
-		return;
-	const size_t count = span.hi - span.lo;
-	float *row = panel->scores + r * call->plan.stride;
-	float *scores = row + (span.lo - panel->lo);
-	if (call->options->softcap > 0)
-		attn_scores_cap(scores, count, call->options->softcap);
-	if (sequence->bias.data != NULL) {
-		size_t stride = sequence->bias.key_stride;
-		scores_bias(scores, count, bias_row(panel, r) + span.lo * stride, stride);
-	}
-	if (call->options->slopes != NULL) {
-		double diagonal = (double)(panel->first + r) + (double)diagonal_offset(panel);
-		scores_slope(scores, count, call->options->slopes[panel->head], diagonal, span.lo);
-	}
-	if (call->options->relative != NULL)
-		scores_relative(scores, count, relative_row(panel), call->options->relative_reach,
-		                (__int128)(panel->first + r) + diagonal_offset(panel), span.lo);
-	if (sequence->mask.data != NULL) {
-		size_t stride = sequence->mask.key_stride;
-		scores_mask(scores, count, mask_row(panel, r) + span.lo * stride, stride);
-	}
-	const struct attn_span lanes = attn_panel_lanes(panel, r);
-	attn_fill(row, lanes.lo, span.lo - panel->lo, -INFINITY);
-	attn_fill(row, span.hi - panel->lo, lanes.hi, -INFINITY);
 }

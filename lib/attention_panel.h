@@ -40,6 +40,7 @@ struct attn_panel {
 	float *maximum;            /* [rows] largest allowed score */
 	double *sum;               /* [rows] of the exponentials, the sink's too */
 	float *inverse; /* [rows] 1 / sum of a row; 0 for a row without keys, NaN for one with a NaN */
+	float *weights; /* [rows, keys] from lo on, for the value product to write; NULL: nothing */
 	float *row;     /* [keys] */
 	size_t *order;  /* [keys], or NULL without a top k */
 };
@@ -59,21 +60,28 @@ void attn_panel_scores(const struct attn_panel *panel);
 void attn_panel_product(const struct attn_panel *panel, size_t r, size_t rows, struct attn_span keys,
                         float *out, size_t stride);
 
-/* Everything between the product and the softmax for row r: softcap, bias, ALiBi, relative biases, masks.
- * Excluded keys of the groups of lanes that its span touches become -infinity. */
-void attn_panel_adjust(const struct attn_panel *panel, size_t r);
-
 /* Positions of row r's span in the panel, outwards to whole groups of lanes; none for a row without keys. */
 struct attn_span attn_panel_lanes(const struct attn_panel *panel, size_t r);
 
-/* softcap * tanh(score / softcap). */
-void attn_scores_cap(float *scores, size_t count, float softcap);
+/* How far the aligned diagonal lies to the right of the main one. */
+int64_t attn_panel_diagonal(const struct attn_panel *panel);
+
+/* Row r of the sequence's mask or bias, which it has, from key 0 on. */
+const uint8_t *attn_panel_mask(const struct attn_panel *panel, size_t r);
+const float *attn_panel_bias(const struct attn_panel *panel, size_t r);
 
 /* Whether mask and bias leave key, one of the row's span, to row r. */
 bool attn_panel_allows(const struct attn_panel *panel, size_t r, size_t key);
 
 /* The key and value head of the panel's head. */
 size_t attn_panel_kv_head(const struct attn_panel *panel);
+
+/* Whether the panel's head counts for nothing. */
+static inline bool attn_panel_is_ablated(const struct attn_panel *panel)
+{
+	const uint8_t *ablated = panel->call->options->ablated;
+	return ablated != NULL && ablated[panel->head] != 0;
+}
 
 /* Leading dimension of a matrix; one row needs none. */
 static inline size_t attn_leading(size_t rows, size_t stride, size_t width)

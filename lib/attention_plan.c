@@ -1,5 +1,6 @@
 #include "attention_plan.h"
 
+#include "attention_few.h"
 #include "attention_kernels.h"
 #include "rounding.h"
 
@@ -17,12 +18,15 @@
 /* Query rows a head's values must serve for packing them to pay. */
 #define VALUES_ROWS ((size_t)40)
 
+/* Weights of a sequence from here on leave little of a cache to others. */
+#define STREAM_FLOATS ((size_t)256 * 1024)
+
 static size_t row_flops(const attn_shape *shape)
 {
 	return 2 * (shape->keys + 1) * (shape->head_width + shape->value_width + 8);
 }
 
-static size_t panel_stride(const attn_shape *shape)
+size_t attn_panel_stride(const attn_shape *shape)
 {
 	size_t stride = attn_round_up(shape->keys, ATTN_STRIP_MAX);
 	return stride % 512 == 0 ? stride + ATTN_LANES
@@ -32,14 +36,14 @@ static size_t panel_stride(const attn_shape *shape)
 /* Rows of a panel at most, before they are made even. */
 static size_t rows_packed(const attn_shape *shape)
 {
-	size_t rows = attn_smaller(PANEL_FLOATS / attn_larger(panel_stride(shape), 1), PACKED_ROWS_MOST);
+	size_t rows = attn_smaller(PANEL_FLOATS / attn_larger(attn_panel_stride(shape), 1), PACKED_ROWS_MOST);
 	rows = attn_larger(rows, PACKED_ROWS_LEAST);
 	return attn_larger(attn_smaller(rows, PANEL_FLOPS / row_flops(shape)), ATTN_TILE_ROWS_MAX);
 }
 
 static size_t rows_unpacked(const attn_shape *shape)
 {
-	const size_t flops = row_flops(shape), stride = attn_larger(panel_stride(shape), 1);
+	const size_t flops = row_flops(shape), stride = attn_larger(attn_panel_stride(shape), 1);
 	size_t rows = attn_smaller(PANEL_FLOATS / stride, 6 * ATTN_TILE_FLOPS / flops);
 	rows = attn_larger(rows, attn_smaller(PANEL_ROWS, PANEL_FLOPS / flops));
 	return attn_larger(rows, 1);
@@ -84,8 +88,10 @@ static void plan_units(struct attn_plan *plan, const attn_shape *shape, bool all
 struct attn_plan attn_plan_make(const attn_shape *shape, const attn_kernels *kernels, bool all_heads)
 {
 	const struct attn_attention_kernels *packed = kernels->attention;
-	struct attn_plan plan = {.stride = panel_stride(shape), .packs_keys = packed != NULL};
-	if (packed == NULL) {
+	struct attn_plan plan = {.stride = attn_panel_stride(shape)};
+	plan.few = packed != NULL && attn_few_fits(shape);
+	plan.packs_keys = packed != NULL && !plan.few;
+	if (!plan.packs_keys) {
 		plan_panels(&plan, shape->queries, rows_unpacked(shape), 4);
 	} else {
 		plan_panels(&plan, shape->queries, rows_packed(shape), packed->tile_rows);
@@ -94,6 +100,7 @@ struct attn_plan attn_plan_make(const attn_shape *shape, const attn_kernels *ker
 		plan.keys_floats = attn_round_up(shape->keys, packed->strip) * shape->head_width;
 		plan.values_floats = shape->keys * attn_round_up(shape->value_width, packed->strip);
 	}
+	plan.streams = shape->queries * shape->keys * shape->heads >= STREAM_FLOATS;
 	plan.flops = plan.rows * row_flops(shape);
 	plan_units(&plan, shape, all_heads);
 	return plan;
@@ -128,7 +135,18 @@ static bool packed_add(size_t *sum, const attn_shape *shape, size_t heads)
 	       block_add(sum, floats, sizeof(float)) && block_add(sum, 0, 0);
 }
 
-/* What tiles of attention.c and attention_context.c take. */
+/* Queries that share keys, and sums of segments of values that are not finite. */
+static bool few_add(size_t *sum, const attn_shape *shape)
+{
+	size_t queries = 0, sums = 0;
+	if (!attn_few_fits(shape))
+		return true;
+	return attn_size_mul(shape->heads * shape->queries, shape->head_width, &queries) &&
+	       attn_size_mul(attn_few_segments(shape) * shape->queries, shape->value_width, &sums) &&
+	       block_add(sum, queries, sizeof(float)) && block_add(sum, sums, sizeof(float));
+}
+
+/* What tiles of attention.c, attention_few.c and attention_context.c take. */
 size_t attn_attend_tile_bytes(const attn_shape *shape)
 {
 	if (!shape_counts(shape))
@@ -137,10 +155,10 @@ size_t attn_attend_tile_bytes(const attn_shape *shape)
 	const size_t rows =
 	    attn_smaller(shape->queries, attn_larger(rows_packed(shape), rows_unpacked(shape)));
 	const size_t values = shape->keys * shape->value_width;
-	if (!attn_size_mul(rows, panel_stride(shape), &scores) ||
+	if (!attn_size_mul(rows, attn_panel_stride(shape), &scores) ||
 	    !attn_size_mul(rows, shape->head_width, &queries) ||
 	    !block_add(&bytes, rows, sizeof(struct attn_span)) || !block_add(&bytes, scores, sizeof(float)) ||
-	    !block_add(&bytes, queries, sizeof(float)) ||
+	    !block_add(&bytes, queries, sizeof(float)) || !few_add(&bytes, shape) ||
 	    !block_add(&bytes, rows, 2 * sizeof(float) + sizeof(double)) || /* inverse, maximum, sum */
 	    !block_add(&bytes, 2, 64) ||
 	    !block_add(&bytes, shape->keys, sizeof(float)) ||  /* weights of a row */

@@ -21,12 +21,14 @@ struct attn_plan {
 	size_t stride; /* floats between rows of a panel */
 	size_t flops;  /* of a panel, about */
 
+	bool few;           /* attention_few.h runs it; nothing is packed */
 	bool packs_keys;    /* keys are packed into strips: the kernels have attention of their own */
 	bool packs_values;  /* values too; else they are read where they are */
 	bool packs_before;  /* by the sequence, before its units; else by each unit */
 	size_t unit_heads;  /* heads of a unit */
 	size_t unit_panels; /* of each of its heads */
 	size_t units;       /* of a sequence */
+	bool streams;       /* weights go past the caches, which they would only fill */
 	size_t keys_floats; /* of the packed keys of a head */
 	size_t values_floats;
 };
@@ -34,6 +36,9 @@ struct attn_plan {
 /* The shape is one that attn_attend_tile_bytes has a number for. all_heads: a unit has to hold a panel of
  * every head, for the mean over heads. */
 struct attn_plan attn_plan_make(const attn_shape *shape, const attn_kernels *kernels, bool all_heads);
+
+/* Floats between rows of a panel. */
+size_t attn_panel_stride(const attn_shape *shape);
 
 /* Bytes a call takes for keys and values that are packed before units: an upper bound; SIZE_MAX on overflow.
  */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "attention_adjust.h"
 #include "attention_kernels.h"
 #include "attention_outputs.h"
 
@@ -108,11 +109,11 @@ static void row_finish(struct attn_panel *panel, size_t r)
 	panel->inverse[r] = (float)(1.0 / totals.sum);
 	if (statistics)
 		attn_outputs_statistics(panel, r, &totals);
-	if (panel->call->options->ablated != NULL && panel->call->options->ablated[panel->head] != 0)
+	if (attn_panel_is_ablated(panel))
 		row_ablate(panel, r);
 }
 
-void attn_panel_softmax(struct attn_panel *panel)
+static void panel_softmax(struct attn_panel *panel)
 {
 	size_t rows = 0;
 	for (size_t r = 0; r < panel->rows; r += rows) {
@@ -121,4 +122,13 @@ void attn_panel_softmax(struct attn_panel *panel)
 	}
 	for (size_t r = 0; r < panel->rows; r++)
 		row_finish(panel, r);
+}
+
+void attn_panel_weigh(struct attn_panel *panel)
+{
+	attn_outputs_scores(panel);
+	attn_panel_adjust(panel);
+	attn_outputs_masked(panel);
+	panel_softmax(panel);
+	attn_outputs_weights(panel);
 }

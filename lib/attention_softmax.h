@@ -6,8 +6,9 @@
 
 #include "attention_panel.h"
 
-/* Adjusted scores of every row to exp(score - maximum), 0 for excluded keys, and 1 / sum to inverse; writes
- * the statistics asked for. A NaN among the allowed scores, or only -infinity, makes the sum NaN. */
-void attn_panel_softmax(struct attn_panel *panel);
+/* Scores of every row to exp(score - maximum), 0 for excluded keys, and 1 / sum to inverse: softcap, biases
+ * and masks, then the softmax; writes what was asked for on the way, stages, statistics and weights. A NaN
+ * among the allowed scores, or only -infinity, makes the sum NaN. */
+void attn_panel_weigh(struct attn_panel *panel);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "attention_kernels.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdalign.h>
 #include <string.h>
@@ -163,7 +164,7 @@ VEC_TARGET static void attend_scores(const struct attn_score_panel *p)
 	}
 }
 
-/* ---- softmax */
+/* ---- exponentials */
 
 /* Vectors that are worked on in turn, so that none waits for its own last step. */
 #define ATTEND_ABREAST ((size_t)4)
@@ -196,6 +197,72 @@ VEC_INLINE void attend_exp(const size_t count, vec *x)
 		ATTEND_EACH(p[i] = vec_fma(p[i], x[i], vec_set(STEPS[step])))
 	ATTEND_EACH(x[i] = vec_scale_down(p[i], k[i]))
 }
+
+/* ---- what comes between the product and the softmax */
+
+/* scores[at ... at + count) = what statement makes of x, which holds them; a whole vector or the last part.
+ */
+#define ATTEND_ROW(scores, n, statement)                                                                     \
+	for (size_t at = 0; at < (n); at += VEC_WIDTH) {                                                     \
+		const size_t here = attn_smaller(VEC_WIDTH, (n)-at);                                         \
+		vec x = here == VEC_WIDTH ? vec_load((scores) + at) : vec_load_part((scores) + at, here);    \
+		statement;                                                                                   \
+		if (here == VEC_WIDTH)                                                                       \
+			vec_store((scores) + at, x);                                                         \
+		else                                                                                         \
+			vec_store_part((scores) + at, here, x);                                              \
+	}
+
+/* Near 0 an odd polynomial (Cephes' tanhf), else (1 - e) / (1 + e), e = exp(-2 |x|). */
+VEC_INLINE vec attend_tanh(vec x)
+{
+	const vec size = vec_abs(x), z = vec_mul(x, x), one = vec_set(1);
+	vec e = vec_mul(size, vec_set(-2));
+	attend_exp(1, &e);
+	const vec far = vec_with_sign(vec_div(vec_sub(one, e), vec_add(one, e)), x);
+	vec p = vec_fma(vec_set(-5.70498872745e-3f), z, vec_set(2.06390887954e-2f));
+	p = vec_fma(p, z, vec_set(-5.37397155531e-2f));
+	p = vec_fma(p, z, vec_set(1.33314422036e-1f));
+	p = vec_fma(p, z, vec_set(-3.33332819422e-1f));
+	return vec_select(vec_less(size, vec_set(0.625f)), vec_fma(vec_mul(p, z), x, x), far);
+}
+
+VEC_TARGET static void attend_cap(float *scores, size_t n, float softcap)
+{
+	const vec cap = vec_set(softcap);
+	ATTEND_ROW(scores, n, x = vec_mul(cap, attend_tanh(vec_div(x, cap))))
+}
+
+VEC_TARGET static void attend_add(float *scores, size_t n, const float *bias)
+{
+	const vec none = vec_set(-INFINITY), least = vec_set(-FLT_MAX);
+	ATTEND_ROW(scores, n, {
+		const vec add = here == VEC_WIDTH ? vec_load(bias + at) : vec_load_part(bias + at, here);
+		x = vec_select(vec_less(add, least), none, vec_add(x, add));
+	})
+}
+
+VEC_TARGET static void attend_slope(float *scores, size_t n, float slope, float distance)
+{
+	const vec factor = vec_set(slope);
+	ATTEND_ROW(scores, n, {
+		const vec from = vec_sub(vec_set(distance - (float)at), vec_lanes());
+		x = vec_fnma(factor, vec_abs(from), x);
+	})
+}
+
+VEC_TARGET static void attend_mask(float *scores, size_t n, const uint8_t *mask)
+{
+	uint8_t last[VEC_WIDTH] = {0};
+	ATTEND_ROW(scores, n, {
+		const uint8_t *bytes = mask + at;
+		if (here < VEC_WIDTH)
+			bytes = memcpy(last, bytes, here);
+		x = vec_select(vec_bytes(bytes), x, vec_set(-INFINITY));
+	})
+}
+
+/* ---- softmax */
 
 VEC_INLINE float attend_row_max(const float *row, size_t n)
 {
@@ -338,29 +405,56 @@ VEC_INLINE void attend_value_edge(const struct attn_value_panel *p, size_t row, 
 		memcpy(block->out + r * block->stride, whole + r * ATTEND_STRIP, columns * sizeof(float));
 }
 
+/* Columns [from, from + depth) of the scaled weights of a tile, one of parts slices of them: written in
+ * between tiles, they leave for memory while those compute. Slices end where a cache line of the output does.
+ */
+VEC_INLINE void attend_scaled_slice(const struct attn_value_panel *p, size_t row, size_t rows, size_t from,
+                                    size_t depth, size_t part, size_t parts)
+{
+	const size_t line = 64 / sizeof(float), begin = from + depth * part / parts;
+	const size_t end = from + depth * (part + 1) / parts;
+	for (size_t r = row; r < row + rows; r++) {
+		float *out = p->scaled + r * p->scaled_stride;
+		const size_t shift = (uintptr_t)out / sizeof(float) % line;
+		const size_t first = begin == 0 ? 0 : attn_round_up(begin + shift, line) - shift;
+		const size_t last = end == p->depth ? end : attn_round_up(end + shift, line) - shift;
+		if (first < p->depth && first < last)
+			attend_scale(out + first, p->weights + r * p->stride + first,
+			             attn_smaller(last, p->depth) - first, p->inverse[r], p->scaled_streams);
+	}
+}
+
+/* The tiles of one strip for one block of depth. */
+VEC_INLINE void attend_value_strip(const struct attn_value_panel *p, size_t column, size_t from, vec *probe)
+{
+	const size_t columns = attn_smaller(ATTEND_STRIP, p->width - column);
+	const size_t depth = attn_smaller(ATTEND_DEPTH, p->depth - from);
+	const float *strip = p->values + column / ATTEND_STRIP * p->strip_stride + from * p->row_stride;
+	for (size_t row = 0; row < p->rows; row += ATTEND_ROWS) {
+		const size_t rows = attn_smaller(ATTEND_ROWS, p->rows - row);
+		const struct attend_block block = {
+		    .from = from,
+		    .depth = depth,
+		    .strip = strip,
+		    .out = p->context + row * p->context_stride + column,
+		    .stride = p->context_stride,
+		};
+		if (p->scaled != NULL)
+			attend_scaled_slice(p, row, rows, from, depth, column / ATTEND_STRIP,
+			                    attn_divide_up(p->width, ATTEND_STRIP));
+		if (columns == ATTEND_STRIP)
+			attend_value_rows(p, row, rows, &block, probe);
+		else
+			attend_value_edge(p, row, rows, columns, &block, probe);
+	}
+}
+
 VEC_TARGET static bool attend_context(const struct attn_value_panel *p)
 {
 	vec probe = vec_zero();
-	for (size_t from = 0; from < p->depth; from += ATTEND_DEPTH) {
-		for (size_t column = 0; column < p->width; column += ATTEND_STRIP) {
-			const size_t columns = attn_smaller(ATTEND_STRIP, p->width - column);
-			const float *strip = p->values + column / ATTEND_STRIP * p->strip_stride;
-			for (size_t row = 0; row < p->rows; row += ATTEND_ROWS) {
-				const struct attend_block block = {
-				    .from = from,
-				    .depth = attn_smaller(ATTEND_DEPTH, p->depth - from),
-				    .strip = strip + from * p->row_stride,
-				    .out = p->context + row * p->context_stride + column,
-				    .stride = p->context_stride,
-				};
-				const size_t rows = attn_smaller(ATTEND_ROWS, p->rows - row);
-				if (columns == ATTEND_STRIP)
-					attend_value_rows(p, row, rows, &block, &probe);
-				else
-					attend_value_edge(p, row, rows, columns, &block, &probe);
-			}
-		}
-	}
+	for (size_t from = 0; from < p->depth; from += ATTEND_DEPTH)
+		for (size_t column = 0; column < p->width; column += ATTEND_STRIP)
+			attend_value_strip(p, column, from, &probe);
 	return vec_sum(probe) == 0;
 }
 
@@ -405,7 +499,7 @@ VEC_INLINE void attend_gather_columns(const size_t vectors, const float *weights
 	vec sums[8];
 #pragma GCC unroll 8
 	for (size_t i = 0; i < vectors; i++)
-		sums[i] = vec_load(out + i * VEC_WIDTH);
+		sums[i] = vec_zero();
 	for (size_t key = 0; key < count; key++) {
 		const vec weight = vec_broadcast(weights + key);
 #pragma GCC unroll 8
@@ -414,7 +508,7 @@ VEC_INLINE void attend_gather_columns(const size_t vectors, const float *weights
 	}
 #pragma GCC unroll 8
 	for (size_t i = 0; i < vectors; i++)
-		vec_store(out + i * VEC_WIDTH, sums[i]);
+		vec_store(out + i * VEC_WIDTH, vec_add(vec_load(out + i * VEC_WIDTH), sums[i]));
 }
 
 VEC_INLINE void attend_gather_row(const float *weights, const float *values, size_t stride, size_t count,
@@ -427,9 +521,12 @@ VEC_INLINE void attend_gather_row(const float *weights, const float *values, siz
 		attend_gather_columns(4, weights, values + d, stride, count, out + d);
 	for (; d + VEC_WIDTH <= width; d += VEC_WIDTH)
 		attend_gather_columns(1, weights, values + d, stride, count, out + d);
-	for (; d < width; d++)
+	for (; d < width; d++) {
+		float sum = 0;
 		for (size_t key = 0; key < count; key++)
-			out[d] += weights[key] * values[key * stride + d];
+			sum += weights[key] * values[key * stride + d];
+		out[d] += sum;
+	}
 }
 
 VEC_TARGET static void attend_gather(const struct attn_gather *p)
@@ -450,6 +547,10 @@ static const struct attn_attention_kernels ATTEND_KERNELS = {
     .pack_keys = attend_pack_keys,
     .pack_values = attend_pack_values,
     .scores = attend_scores,
+    .cap = attend_cap,
+    .add = attend_add,
+    .slope = attend_slope,
+    .mask = attend_mask,
     .softmax = attend_softmax,
     .scale = attend_scale,
     .context = attend_context,

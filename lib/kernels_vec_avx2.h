@@ -161,6 +161,19 @@ VEC_INLINE vec_mask vec_is_nan(vec a)
 	return _mm256_cmp_ps(a, a, _CMP_UNORD_Q);
 }
 
+/* Lanes whose byte is not 0; VEC_WIDTH bytes. */
+VEC_INLINE vec_mask vec_bytes(const uint8_t *at)
+{
+	const __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)at));
+	return _mm256_castsi256_ps(_mm256_cmpgt_epi32(wide, _mm256_setzero_si256()));
+}
+
+/* 0, 1, 2, ... */
+VEC_INLINE vec vec_lanes(void)
+{
+	return _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
+}
+
 VEC_INLINE vec vec_select(vec_mask mask, vec yes, vec no)
 {
 	return _mm256_blendv_ps(no, yes, mask);

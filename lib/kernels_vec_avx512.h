@@ -140,6 +140,17 @@ VEC_INLINE vec_mask vec_is_nan(vec a)
 	return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
 }
 
+VEC_INLINE vec_mask vec_bytes(const uint8_t *at)
+{
+	return _mm512_test_epi32_mask(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)at)),
+	                              _mm512_set1_epi32(-1));
+}
+
+VEC_INLINE vec vec_lanes(void)
+{
+	return _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
 VEC_INLINE vec vec_select(vec_mask mask, vec yes, vec no)
 {
 	return _mm512_mask_blend_ps(mask, no, yes);
