@@ -82,6 +82,22 @@ def report_batch(args, ours):
     bench.target("forward, L 16: eight calls / one call of eight", statistics.median(a / b for a, b in pairs), "times", least=1.25)
 
 
+def report_clients(args, models, folder):
+    """Eight closed-loop clients on a daemon that batches and on one that computes their calls one by one."""
+    body = Path(folder) / "tokens"
+    body.write_text(json.dumps({"tokens": [7 * i for i in range(16)], "outputs": ["pooled"]}))
+    workers = bench.spare_cpu_workers()
+    with bench.Daemon(args.build, models, workers) as many, bench.Daemon(args.build, models, workers, "--max-batch", "1") as one:
+        rounds = [[bench.load(args.build, daemon, "/v1/models/minilm/forward", body, 8, 8 * args.seconds)
+                   for daemon in (many, one)] for _ in range(args.rounds)]
+    batched, single = zip(*rounds)
+    name = f"forward over HTTP, L 16, 8 clients, {workers} worker(s)"
+    bench.row(f"{name}, batched", bench.median(batched, "per_second"), "1/s")
+    bench.row(f"{name}, one by one", bench.median(single, "per_second"), "1/s")
+    bench.row(f"{name}: mean batch", bench.median(batched, "batch"), "")
+    bench.target(f"{name}: batched / one by one", bench.median_ratio(batched, single, "per_second"), "times", least=1.25)
+
+
 def report_load(args, models, file_bytes):
     """From the start of the daemon to its first reply, and its memory then, with few workers and with many."""
     figures = {}
@@ -119,6 +135,7 @@ def main():
         report_batch(args, ours)
         for timer in (ours, *peers.values()):
             timer.stop()
+        report_clients(args, models, folder)
         report_load(args, models, (models / "minilm/model.safetensors").stat().st_size)
 
 
