@@ -4,6 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const small_models[] = {"bert-plain",
+                                    "gpt2-head",
+                                    "llama-grouped",
+                                    "mistral-window",
+                                    "qwen3-head-norms",
+                                    "t5-relu",
+                                    "t5-gated-untied",
+                                    "bart-scaled",
+                                    "marian-swish",
+                                    "clip-text",
+                                    "torch-encoder-pre-norm",
+                                    "torch-transformer-post-norm",
+                                    NULL};
+
 attn_model *small_model_open(const char *name, const attn_kernels *kernels)
 {
 	char folder[128];

@@ -8,6 +8,9 @@
 
 #include "random_attention.h"
 
+/* Folders of tests/models with a stack, one or two of each family; ended by NULL. */
+extern const char *const small_models[];
+
 /* The model of that folder of tests/models. */
 attn_model *small_model_open(const char *name, const attn_kernels *kernels);
 

@@ -7,9 +7,6 @@
 
 /* What attn_model_forward promises beside the numbers that test_forward_vectors.c compares. */
 
-static const char *const models[] = {"bert-plain", "gpt2-head", "llama-grouped", "qwen3-head-norms"};
-#define MODELS (sizeof(models) / sizeof(models[0]))
-
 /* One model on one thread. */
 struct fixture {
 	struct draw draw;
@@ -148,10 +145,10 @@ static void rollout_step(const float *weights, size_t heads, double rollout[ROLL
 
 static void rollouts_multiply_upwards(attn_kernels *kernels)
 {
-	for (size_t m = 0; m < MODELS; m++) {
+	for (size_t m = 0; small_models[m] != NULL; m++) {
 		struct fixture fixture;
 		double want[ROLLED][ROLLED] = {{0}};
-		fixture_open(&fixture, kernels, models[m]);
+		fixture_open(&fixture, kernels, small_models[m]);
 		const attn_forward_call call = small_call(fixture.model, ROLLED, ROLLED);
 		const attn_forward_sequence input = small_sequence(&fixture.draw, fixture.model, &call);
 		const attn_forward_sequence result = everything(&fixture, &call, &input);
@@ -217,9 +214,9 @@ ON_EACH_SET(pooled_vectors_are_of_the_last_hidden_states)
 
 static void logits_of_the_last_position_are_those_of_all(attn_kernels *kernels)
 {
-	for (size_t m = 0; m < MODELS; m++) {
+	for (size_t m = 0; small_models[m] != NULL; m++) {
 		struct fixture fixture;
-		fixture_open(&fixture, kernels, models[m]);
+		fixture_open(&fixture, kernels, small_models[m]);
 		const size_t vocabulary = fixture.info.vocabulary;
 		attn_forward_call call = small_call(fixture.model, 5, 4);
 		call.top_logits = fixture.info.logits ? vocabulary : 0;
@@ -245,24 +242,28 @@ ON_EACH_SET(logits_of_the_last_position_are_those_of_all)
 
 static void embeddings_stand_in_for_tokens_before_positions(attn_kernels *kernels)
 {
-	static const char *const tables[] = {"embeddings.word_embeddings.weight", "transformer.wte.weight",
-	                                     "model.embed_tokens.weight", "model.embed_tokens.weight"};
-	for (size_t m = 0; m < MODELS; m++) {
+	static const struct {
+		const char *folder, *table;
+	} models[] = {{"bert-plain", "embeddings.word_embeddings.weight"},
+	              {"gpt2-head", "transformer.wte.weight"},
+	              {"llama-grouped", "model.embed_tokens.weight"},
+	              {"clip-text", "text_model.embeddings.token_embedding.weight"}};
+	for (size_t m = 0; m < sizeof(models) / sizeof(models[0]); m++) {
 		struct fixture fixture;
 		char path[128];
 		attn_safetensors *file = NULL;
 		attn_error err;
-		fixture_open(&fixture, kernels, models[m]);
+		fixture_open(&fixture, kernels, models[m].folder);
 		const size_t width = fixture.info.width;
 		const attn_forward_call call = small_call(fixture.model, 6, 0);
 		const attn_forward_sequence input = small_sequence(&fixture.draw, fixture.model, &call);
 		const attn_forward_sequence want = everything(&fixture, &call, &input);
 		attn_forward_sequence result = everything(&fixture, &call, &input);
 		forward(&fixture, &call, &want);
-		snprintf(path, sizeof(path), "tests/models/%s/model.safetensors", models[m]);
+		snprintf(path, sizeof(path), "tests/models/%s/model.safetensors", models[m].folder);
 		ck_assert_int_eq(attn_safetensors_open(path, &file, &err), ATTN_OK);
-		const attn_stored_tensor *table = attn_safetensors_find(file, tables[m]);
-		ck_assert_msg(table && table->dtype == ATTN_FLOAT32, "%s", models[m]);
+		const attn_stored_tensor *table = attn_safetensors_find(file, models[m].table);
+		ck_assert_msg(table && table->dtype == ATTN_FLOAT32, "%s", models[m].folder);
 		float *rows = draw_floats(&fixture.draw, 6 * width);
 		for (size_t i = 0; i < 6; i++)
 			memcpy(rows + i * width,
@@ -394,11 +395,11 @@ END_TEST
 
 static void scratch_stays_within_what_was_said(attn_kernels *kernels)
 {
-	for (size_t m = 0; m < MODELS; m++) {
+	for (size_t m = 0; small_models[m] != NULL; m++) {
 		for (size_t count = 1; count <= 5; count += 2) {
 			struct fixture fixture;
 			attn_forward_sequence sequences[5];
-			fixture_open(&fixture, kernels, models[m]);
+			fixture_open(&fixture, kernels, small_models[m]);
 			attn_forward_call call = small_call(fixture.model, 3 + count, 2 + count);
 			call.top_logits = fixture.info.logits ? 4 : 0;
 			for (size_t s = 0; s < count; s++) {
