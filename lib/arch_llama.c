@@ -89,14 +89,18 @@ static bool layer_has_window(attn_loader *load, const struct llama *llama, size_
 {
 	static const char sliding[] = "sliding_attention";
 	if (llama->family->windows != SOME_LAYERS)
-		return llama->family->windows == EVERY_LAYER;
+		return llama->window > 0;
 	if (!attn_load_has(load, "layer_types"))
-		return layer >= attn_load_count(load, "max_window_layers", 28);
+		return llama->window > 0 && layer >= attn_load_count(load, "max_window_layers", 28);
 	const char *type = attn_load_list_text(load, "layer_types", layer);
 	if (type && strcmp(type, sliding) != 0 && strcmp(type, "full_attention") != 0)
 		attn_load_fail(load, ATTN_UNSUPPORTED, "config.json: layer_types: \"%.*s\" is not supported",
 		               attn_error_quote(type), type);
-	return type && strcmp(type, sliding) == 0;
+	const bool slides = type && strcmp(type, sliding) == 0;
+	if (slides && llama->window == 0)
+		attn_load_fail(load, ATTN_CONFIG,
+		               "config.json: layer_types: a layer slides, but there is no sliding_window");
+	return slides;
 }
 
 static attn_norm norm_load(attn_loader *load, const struct llama *llama, const char *name, size_t width)
@@ -124,7 +128,7 @@ static void attention_load(attn_loader *load, const struct llama *llama, attn_su
 	self->options->causal = ATTN_CAUSAL_BOTTOM_RIGHT;
 	self->options->rotation = ATTN_ROTATE_HALVES;
 	self->options->rope_theta = llama->theta;
-	if (llama->window > 0 && layer_has_window(load, llama, layer))
+	if (layer_has_window(load, llama, layer))
 		self->options->window_left = (int64_t)llama->window - 1;
 }
 
