@@ -29,7 +29,8 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wvla -Wundef $(
 ALL_CFLAGS = -std=gnu11 -fPIC -fvisibility=hidden -ftree-vectorize -fno-math-errno $(WARN) $(CFLAGS) \
 	$(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined) \
 	$(if $(COVERAGE),--coverage -fprofile-update=atomic)
-ALL_CPPFLAGS = -Ilib -Iserver -D_GNU_SOURCE -DATTND_VERSION='"$(VERSION)"' $(PKG_CFLAGS) $(BLAS_CFLAGS) $(CPPFLAGS)
+# Sanitizers make register tiles slow to compile: one tile for every number of rows then.
+ALL_CPPFLAGS = $(if $(SANITIZE),-DATTN_ONE_TILE) -Ilib -Iserver -D_GNU_SOURCE -DATTND_VERSION='"$(VERSION)"' $(PKG_CFLAGS) $(BLAS_CFLAGS) $(CPPFLAGS)
 ALL_LDFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(if $(COVERAGE),--coverage) $(LDFLAGS)
 LIBS = $(PKG_LIBS) $(BLAS_LIBS) -lm -lpthread
 LIB_LIBS = $(shell pkg-config --libs jansson 2>/dev/null) $(BLAS_LIBS) -lm

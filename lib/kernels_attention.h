@@ -126,7 +126,11 @@ VEC_INLINE void attend_tile(const size_t rows, const float *left, size_t stride,
 #else
 #define ATTEND_MORE(body)
 #endif
-/* body(number of rows) with a constant: every number has a tile of its own. */
+/* body(number of rows) with a constant: every number has a tile of its own, or, where compiling many takes
+ * too long, one serves all. */
+#ifdef ATTN_ONE_TILE
+#define ATTEND_EACH_ROWS(rows, body) body(attn_smaller(rows, ATTEND_ROWS));
+#else
 #define ATTEND_EACH_ROWS(rows, body)                                                                         \
 	switch (rows) {                                                                                      \
 		ATTEND_FIVE(body)                                                                            \
@@ -135,6 +139,7 @@ VEC_INLINE void attend_tile(const size_t rows, const float *left, size_t stride,
 		body(ATTEND_ROWS);                                                                           \
 		break;                                                                                       \
 	}
+#endif
 
 /* ---- scores */
 
