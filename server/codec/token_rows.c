@@ -179,8 +179,8 @@ static void take_bytes(struct token_rows *rows, attn_dtype dtype, const uint8_t 
 	}
 }
 
-bool token_rows_read_stored(const attn_stored_tensor *stored, const char *pointer, struct tensor_room *room,
-                            struct token_rows *rows, struct problem *problem)
+static bool read_stored(const attn_stored_tensor *stored, const char *pointer, struct tensor_room *room,
+                        struct token_rows *rows, struct problem *problem)
 {
 	if (!is_integer_type(stored->dtype))
 		return problem_note(problem, PROBLEM_WRONG_TYPE, pointer,
@@ -304,8 +304,8 @@ static bool read_object(const json_t *value, const char *pointer, struct tensor_
 	return read_base64(value, pointer, rows, problem);
 }
 
-bool token_rows_read(const json_t *value, const char *pointer, struct tensor_room *room,
-                     struct token_rows *rows, struct problem *problem)
+static bool read_json(const json_t *value, const char *pointer, struct tensor_room *room,
+                      struct token_rows *rows, struct problem *problem)
 {
 	if (json_is_array(value))
 		return read_nested(value, pointer, room, rows, problem);
@@ -314,4 +314,24 @@ bool token_rows_read(const json_t *value, const char *pointer, struct tensor_roo
 	return problem_note(problem, PROBLEM_WRONG_TYPE, pointer,
 	                    "a list of token numbers, or a list of such lists, is expected, found %s",
 	                    json_value_kind(value));
+}
+
+/* ---- the whole: what was read in part is nothing */
+
+bool token_rows_read(const json_t *value, const char *pointer, struct tensor_room *room,
+                     struct token_rows *rows, struct problem *problem)
+{
+	if (read_json(value, pointer, room, rows, problem))
+		return true;
+	token_rows_clear(rows);
+	return false;
+}
+
+bool token_rows_read_stored(const attn_stored_tensor *stored, const char *pointer, struct tensor_room *room,
+                            struct token_rows *rows, struct problem *problem)
+{
+	if (read_stored(stored, pointer, room, rows, problem))
+		return true;
+	token_rows_clear(rows);
+	return false;
 }

@@ -30,7 +30,9 @@ struct token_rows {
 	enum token_form form;
 };
 
-/* Reads the value at pointer; false with a problem noted. rows is {0} before, and cleared by the caller. */
+/* Reads the value at pointer; false with a problem noted and rows {0}, as it is before. Cleared by the
+ * caller.
+ */
 bool token_rows_read(const json_t *value, const char *pointer, struct tensor_room *room,
                      struct token_rows *rows, struct problem *problem);
 bool token_rows_read_stored(const attn_stored_tensor *stored, const char *pointer, struct tensor_room *room,

