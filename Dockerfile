@@ -21,7 +21,7 @@ LABEL org.opencontainers.image.title="attnd" \
       org.opencontainers.image.licenses="Apache-2.0"
 RUN apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-      libmicrohttpd12 libjansson4 libuv1 libopenblas0-pthread libinih1 libsystemd0 zlib1g \
+      libmicrohttpd12 libjansson4 libuv1 libopenblas0-pthread libinih1 libsystemd0 zlib1g libutf8proc2 libpcre2-8-0 \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* \
  && useradd --system --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin attnd
 COPY --from=build /out/usr/bin /usr/bin

@@ -17,7 +17,7 @@ COVERAGE ?=
 WERROR ?=
 
 # ---- flags of the project
-PKGS := libmicrohttpd jansson libuv inih libsystemd zlib
+PKGS := libmicrohttpd jansson libuv inih libsystemd zlib libutf8proc libpcre2-8
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
@@ -77,6 +77,8 @@ $(BUILD)/tests/support/preload_%.so: tests/support/preload_%.c
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(SUPPORT_OBJ) $(BUILD)/libserver.a $(BUILD)/libattn.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $$(pkg-config --libs check) $(LIBS)
+$(BUILD)/tests/text/%: $(BUILD)/tests/text/%.o $(BUILD)/libserver.a $(BUILD)/libattn.a
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libserver.a $(BUILD)/libattn.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/tests/%.o: ALL_CPPFLAGS += -Itests/support
@@ -93,7 +95,7 @@ preloads: $(PRELOADS)
 fuzzers: $(FUZZERS)
 
 # Every C file read by the compiler, no code made.
-C_SRC = $(LIB_SRC) $(SERVER_SRC) $(SUPPORT_SRC) $(TEST_SRC) $(wildcard tests/bench/*.c tests/fuzz/*.c)
+C_SRC = $(LIB_SRC) $(SERVER_SRC) $(SUPPORT_SRC) $(TEST_SRC) $(wildcard tests/bench/*.c tests/fuzz/*.c tests/text/*.c)
 SYNTAX := $(C_SRC:%=syntax/%)
 .PHONY: $(SYNTAX)
 syntax: $(SYNTAX)

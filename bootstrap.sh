@@ -9,7 +9,7 @@
 set -eu
 
 BUILD="gcc libc6-dev make pkg-config libmicrohttpd-dev libjansson-dev libuv1-dev libopenblas-pthread-dev libinih-dev
-libsystemd-dev zlib1g-dev"
+libsystemd-dev zlib1g-dev libutf8proc-dev libpcre2-dev"
 RUN="$BUILD curl"
 DEMO="$RUN python3"
 TEST="$DEMO check libsubunit-dev python3-pytest python3-numpy python3-yaml python3-venv jq valgrind prometheus clang

@@ -49,6 +49,16 @@ size_t utf8_encode(unsigned point, char *out)
 	return length;
 }
 
+size_t utf8_maximal_subpart(const char *text, const char *end)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	unsigned low, high;
+	if (end - text < 2 || !second_byte_range(bytes[0], &low, &high) || !in_range(bytes[1], low, high))
+		return 1;
+	bool third = bytes[0] >= 0xF0 && end - text > 2 && in_range(bytes[2], 0x80, 0xBF);
+	return third ? 3 : 2;
+}
+
 size_t utf8_cut(const char *text, size_t length)
 {
 	size_t start = length;

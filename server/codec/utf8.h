@@ -16,6 +16,10 @@ size_t utf8_sequence(const char *text, const char *end);
  */
 size_t utf8_encode(unsigned point, char *out);
 
+/* How many of the bytes at text, where no well-formed sequence stands, one U+FFFD stands for (Unicode
+ * 15, 3.9, maximal subparts): at least 1. text < end. */
+size_t utf8_maximal_subpart(const char *text, const char *end);
+
 /* The greatest length up to `length` at which text can be cut without splitting a sequence. */
 size_t utf8_cut(const char *text, size_t length);
 

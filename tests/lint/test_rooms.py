@@ -12,14 +12,17 @@ ROOMS = {  # header: the files that may include it; * crosses folders
     "immintrin.h": ["lib/kernels_*", "server/codec/numbers*"],
     "ini.h": ["server/options*"],
     "systemd/sd-daemon.h": ["server/notify.c"],
+    "utf8proc.h": ["server/text/unicode.c"],
+    "pcre2.h": ["server/text/pattern.c"],
     "zlib.h": ["server/codec/inflate.c", "server/codec/deflate.c"],
 }
 # Lower layers do not know the higher ones: a folder may include from itself and from those listed.
 LAYERS = {
     "server/observe": ["observe"],
     "server/codec": ["codec", "observe"],
-    "server/pipeline": ["pipeline", "codec", "observe"],
-    "server/http": ["http", "pipeline", "codec", "observe"],
+    "server/text": ["text", "codec", "observe"],
+    "server/pipeline": ["pipeline", "text", "codec", "observe"],
+    "server/http": ["http", "pipeline", "text", "codec", "observe"],
 }
 LIB_MUST_NOT = ["microhttpd.h", "uv.h", "pthread.h", "threads.h", "ini.h"]
 
