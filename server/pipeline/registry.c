@@ -12,6 +12,7 @@
 struct model_instance {
 	char *name;
 	attn_model *model;
+	struct tokenizer *tokenizer; /* or NULL */
 	atomic_size_t references;
 };
 
@@ -34,6 +35,11 @@ const attn_model *model_instance_model(const struct model_instance *instance)
 	return instance->model;
 }
 
+const struct tokenizer *model_instance_tokenizer(const struct model_instance *instance)
+{
+	return instance->tokenizer;
+}
+
 struct model_instance *model_instance_retain(struct model_instance *instance)
 {
 	atomic_fetch_add_explicit(&instance->references, 1, memory_order_relaxed);
@@ -47,6 +53,7 @@ void model_instance_release(struct model_instance *instance)
 	if (atomic_fetch_sub_explicit(&instance->references, 1, memory_order_acq_rel) > 1)
 		return;
 	attn_model_free(instance->model);
+	tokenizer_free(instance->tokenizer);
 	free(instance->name);
 	free(instance);
 }
@@ -84,6 +91,22 @@ static bool name_valid(const char *name)
 	       strlen(name) <= MODEL_NAME_MAX;
 }
 
+/* The tokenizer, if there is one, whose tokens must be tokens of the model. */
+static attn_status tokenizer_load(const char *path, struct model_instance *instance, attn_error *err)
+{
+	attn_status status = tokenizer_open(path, &instance->tokenizer, err);
+	if (status != ATTN_OK || instance->tokenizer == NULL)
+		return status;
+	size_t tokens = tokenizer_size(instance->tokenizer);
+	size_t vocabulary = attn_model_info_of(instance->model).vocabulary;
+	if (vocabulary == 0 || tokens <= vocabulary)
+		return ATTN_OK;
+	err->status = ATTN_CONFIG;
+	snprintf(err->message, sizeof(err->message),
+	         "the tokenizer has %zu tokens, the model's vocabulary has %zu", tokens, vocabulary);
+	return ATTN_CONFIG;
+}
+
 static attn_status instance_open(const char *name, const char *path, const attn_kernels *kernels,
                                  struct model_instance **out, attn_error *err)
 {
@@ -102,6 +125,8 @@ static attn_status instance_open(const char *name, const char *path, const attn_
 	instance->name = strdup(name);
 	attn_status status =
 	    instance->name ? attn_model_open(path, kernels, &instance->model, err) : memory_failed(err);
+	if (status == ATTN_OK)
+		status = tokenizer_load(path, instance, err);
 	if (status != ATTN_OK) {
 		model_instance_release(instance);
 		return status;

@@ -9,6 +9,7 @@
 #define ATTND_PIPELINE_REGISTRY_H
 
 #include "attn.h"
+#include "text/tokenizer.h"
 
 #include <stddef.h>
 
@@ -19,15 +20,18 @@ struct model_instance; /* one loaded model under its name */
 
 const char *model_instance_name(const struct model_instance *instance);
 const attn_model *model_instance_model(const struct model_instance *instance);
+/* What the model's tokenizer files say; NULL where it has none. */
+const struct tokenizer *model_instance_tokenizer(const struct model_instance *instance);
 struct model_instance *model_instance_retain(struct model_instance *instance);
 void model_instance_release(struct model_instance *instance); /* NULL is allowed */
 
 struct registry;
 
 /* Loads every subdirectory of `directory` (sorted by name) as a model, whose weights are packed for these
- * kernels; names match [A-Za-z0-9._-]+ with no leading dot. An empty directory makes an empty registry. A
- * subdirectory that cannot be loaded is left out, and is one of the registry's failures: whether these
- * matter is the caller's to judge. An error when the directory itself cannot be read. */
+ * kernels, with the tokenizer whose files lie there, which may not have more tokens than the model; names
+ * match [A-Za-z0-9._-]+ with no leading dot. An empty directory makes an empty registry. A subdirectory that
+ * cannot be loaded is left out, and is one of the registry's failures: whether these matter is the caller's
+ * to judge. An error when the directory itself cannot be read. */
 attn_status registry_load(const char *directory, const attn_kernels *kernels, struct registry **out,
                           attn_error *err);
 void registry_free(struct registry *registry);

@@ -138,7 +138,7 @@ attn_status load_json_text(const char *name, const char *text, size_t length, js
 	struct problem problem = {.code = PROBLEM_NONE};
 	struct json_scan scan;
 	json_t *root = NULL;
-	if (json_scan(text, length, NULL, 0, &limits, &scan, &problem) && problem.code == PROBLEM_NONE)
+	if (json_scan(text, length, NULL, 0, &limits, NULL, &scan, &problem) && problem.code == PROBLEM_NONE)
 		root = json_envelope_read(&scan, &problem);
 	json_scan_clear(&scan);
 	if (root != NULL && !json_is_object(root))

@@ -256,7 +256,7 @@ static bool check_text(const struct tokenizer *tokenizer, const char *text, size
 {
 	const char *refusal = tokenizer_refusal(tokenizer);
 	if (refusal != NULL)
-		return problem_set(problem, PROBLEM_BAD_VALUE, pointer, "%s", refusal);
+		return problem_set(problem, PROBLEM_NO_TOKENIZER, pointer, "%s", refusal);
 	if (length > TOKENIZER_TEXT_MAX)
 		return problem_set(problem, PROBLEM_TOO_MANY_ELEMENTS, pointer,
 		                   "a text of %zu bytes is over the limit of %zu", length,
@@ -305,7 +305,7 @@ bool tokenizer_decode(const struct tokenizer *tokenizer, const int64_t *ids, siz
 {
 	const char *refusal = tokenizer_refusal(tokenizer);
 	if (refusal != NULL)
-		return problem_set(problem, PROBLEM_BAD_VALUE, "", "%s", refusal);
+		return problem_set(problem, PROBLEM_NO_TOKENIZER, "", "%s", refusal);
 	struct strings texts = {.bytes = NULL}, scratch = {.bytes = NULL};
 	for (size_t i = 0; i < count; i++) {
 		const char *text = tokenizer_token(tokenizer, ids[i]);

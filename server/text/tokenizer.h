@@ -49,13 +49,13 @@ struct tokenized {
 
 /* Tokens of a text, which may be empty; special: with those that the post-processor puts around it. false
  * with the problem set at `pointer`: BAD_ENCODING for what is not UTF-8, BAD_VALUE for a character that has
- * no token or a model that takes no text, TOO_MANY_ELEMENTS past TOKENIZER_TEXT_MAX or what grows without
- * bound, MEMORY. */
+ * no token, NO_TOKENIZER for a model that reads no text, TOO_MANY_ELEMENTS past TOKENIZER_TEXT_MAX or what
+ * grows without bound, MEMORY. */
 bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, bool special,
                       const char *pointer, struct tokenized *out, struct problem *problem);
 void tokenized_clear(struct tokenized *tokenized);
 /* The text of tokens, malloc'd and terminated; ids without a text are left out, with skip_special so are
- * special tokens. MEMORY; BAD_VALUE as above. */
+ * special tokens. MEMORY; NO_TOKENIZER as above. */
 bool tokenizer_decode(const struct tokenizer *tokenizer, const int64_t *ids, size_t count, bool skip_special,
                       char **out, size_t *length, struct problem *problem);
 

@@ -2,7 +2,7 @@
 
     gguf_tokenizer.py FILE.gguf FOLDER
 
-Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md; only the standard library is used.
+Only the standard library is used.
 """
 import json
 import os

@@ -16,7 +16,7 @@ CLIP = r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 BYTES = pre_tokenizers.ByteLevel.alphabet()
 
 
-def train(tokenizer, corpus, size=900, trainer=trainers.BpeTrainer, **settings):
+def train(tokenizer, corpus, size=600, trainer=trainers.BpeTrainer, **settings):
     tokenizer.train_from_iterator(corpus, trainer(vocab_size=size, show_progress=False, **settings))
     return tokenizer
 
@@ -36,7 +36,7 @@ def bert(corpus, lower=True, accents=None):
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    train(tokenizer, corpus, 2000, trainers.WordPieceTrainer, special_tokens=special(*names), limit_alphabet=900)
+    train(tokenizer, corpus, 1000, trainers.WordPieceTrainer, special_tokens=special(*names), limit_alphabet=400)
     around(tokenizer, "[CLS] $A [SEP]", "[CLS]", "[SEP]")
     return tokenizer
 
@@ -115,7 +115,7 @@ def llama2(corpus):
     tokenizer.decoder = decoders.Sequence([
         decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     names = special("<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)))
-    train(tokenizer, [text[:60] for text in corpus], 1100, special_tokens=names, limit_alphabet=300)
+    train(tokenizer, [text[:60] for text in corpus], 600, special_tokens=names, limit_alphabet=200)
     around(tokenizer, "<s> $A", "<s>")
     return tokenizer
 
@@ -125,7 +125,7 @@ def metaspace(corpus, scheme="first"):
     tokenizer.normalizer = normalizers.NFKC()
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
     tokenizer.decoder = decoders.Metaspace(prepend_scheme=scheme)
-    return train(tokenizer, corpus, special_tokens=special("<unk>", "<s>"), limit_alphabet=300)
+    return train(tokenizer, corpus, special_tokens=special("<unk>", "<s>"), limit_alphabet=200)
 
 
 def words(corpus):
