@@ -120,7 +120,7 @@ demo: ## the textbook's four embeddings through the daemon, with a heat map of t
 
 # ---- checking: tests/support/suites.py lists what each group runs
 TALLY = $(PYTHON) tests/support/tally.py --build $(BUILD)
-.PHONY: check check-unit check-integration check-clients sanitize tsan valgrind fuzz lint format coverage check-container check-floats
+.PHONY: check check-unit check-integration check-clients check-weights sanitize tsan valgrind fuzz lint format coverage check-container check-floats
 check: ## every test; installs what is missing; last line `N passed, N failed, N skipped`
 	@./bootstrap.sh test
 	@$(TALLY) lint unit fuzz asan tsan integration clients package valgrind
@@ -133,6 +133,12 @@ check-integration: ## the real daemon over real sockets
 check-clients: ## the examples of clients/
 	@./bootstrap.sh test
 	@$(TALLY) clients
+check-weights: ## trained models against torch and transformers (PYTHON with tests/models/requirements.txt; downloads)
+	@./bootstrap.sh test
+	@$(TALLY) weights
+.PHONY: weights
+weights: ## fetch trained models into BUILD/weights, as directories that --models serves
+	@$(PYTHON) tests/models/fetch_weights.py --to $(BUILD)/weights
 sanitize: ## unit tests, fuzz corpora and a live load under the address and UB sanitizers
 	@./bootstrap.sh test
 	@$(TALLY) asan fuzz

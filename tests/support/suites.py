@@ -85,6 +85,8 @@ GROUPS = {
     "unit": lambda folder: [build(folder, ["all", "tests"]), unit_programs(folder)],
     "integration": lambda folder: [build(folder, ["all", "preloads"]), live("integration", folder, ["tests/integration"])],
     "clients": lambda folder: [build(folder, ["all"]), live("clients", folder, ["tests/clients"])],
+    "weights": lambda folder: [build(folder, ["all", f"{folder}/tests/unit/lib/test_forward_vectors"]),
+                               live("weights", folder, ["tests/models"], timeout=3600)],
     "package": lambda folder: [build(folder, ["all"]), live("package", folder, ["tests/package"])],
     "asan": lambda folder: sanitized(f"{folder}/asan", "address,undefined", "asan", MEMORY),
     "tsan": lambda folder: sanitized(f"{folder}/tsan", "thread", "tsan", THREADS, drain_rounds=50),
