@@ -273,17 +273,32 @@ def t5_gated_untied(folder):
     return translator_vectors(model, tokens_of(50, 2, 7), tokens_of(50, 2, 5))
 
 
-def marian_like(folder, family, **settings):
+def marian_model(family, **settings):
     base = dict(vocab_size=50, d_model=18, encoder_layers=2, decoder_layers=3, encoder_attention_heads=6,
                 decoder_attention_heads=3, encoder_ffn_dim=20, decoder_ffn_dim=28, max_position_embeddings=20,
                 pad_token_id=49, bos_token_id=0, eos_token_id=0, forced_eos_token_id=0, decoder_start_token_id=49)
-    model = transformers_model(*family, **(base | settings))
-    return translator_vectors(save_transformers(folder, model), tokens_of(49, 2, 7), tokens_of(49, 2, 5))
+    return transformers_model(*family, **(base | settings))
+
+
+def marian_like(folder, family, words=49, **settings):
+    model = save_transformers(folder, marian_model(family, **settings))
+    return translator_vectors(model, tokens_of(49, 2, 7), tokens_of(words, 2, 5))
 
 
 @case
 def marian_swish(folder):
     return marian_like(folder, ("MarianMTModel", "MarianConfig"), scale_embedding=True, activation_function="swish")
+
+
+@case
+def marian_two_vocabularies(folder):
+    """Tables of their own for both sides, the decoder's smaller, and the sinusoids in the file, as old conversions."""
+    vectors = marian_like(folder, ("MarianMTModel", "MarianConfig"), words=30, scale_embedding=True, decoder_vocab_size=31,
+                          share_encoder_decoder_embeddings=False, tie_word_embeddings=False, decoder_start_token_id=30,
+                          pad_token_id=30, encoder_layers=1, decoder_layers=1)
+    edit_tensors(folder, lambda state: state | {f"model.{side}.embed_positions.weight": torch.zeros(20, 18)
+                                                for side in ("encoder", "decoder")})
+    return vectors
 
 
 @case
@@ -293,9 +308,15 @@ def bart_learned_positions(folder):
 
 
 @case
-def bart_scaled(folder):
-    return marian_like(folder, ("BartForConditionalGeneration", "BartConfig"), scale_embedding=True,
-                       activation_function="relu", encoder_attention_heads=2)
+def bart_bare(folder):
+    """As the model without its head is saved: no prefix, no bias of logits."""
+    model = marian_model(("BartForConditionalGeneration", "BartConfig"), scale_embedding=True, activation_function="relu",
+                         encoder_attention_heads=2)
+    model = save_transformers(folder, model)
+    model.final_logits_bias.zero_()
+    edit_tensors(folder, lambda state: {key.removeprefix("model."): tensor for key, tensor in state.items()
+                                        if key.startswith("model.")})
+    return translator_vectors(model, tokens_of(49, 2, 7), tokens_of(49, 2, 5))
 
 
 def clip(folder):
