@@ -75,7 +75,10 @@ $(BUILD)/tests/support/preload_%.so: tests/support/preload_%.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -fvisibility=hidden,$(ALL_CPPFLAGS) $(ALL_CFLAGS)) -shared -o $@ $< -ldl
 
-$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(SUPPORT_OBJ) $(BUILD)/libserver.a $(BUILD)/libattn.a
+# A program takes what it uses of these: a test may have functions of its own in the place of the library's.
+$(BUILD)/tests/support/libsupport.a: $(SUPPORT_OBJ)
+	rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/tests/support/libsupport.a $(BUILD)/libserver.a $(BUILD)/libattn.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $$(pkg-config --libs check) $(LIBS)
 $(BUILD)/tests/text/%: $(BUILD)/tests/text/%.o $(BUILD)/libserver.a $(BUILD)/libattn.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)

@@ -308,7 +308,7 @@ def bart_learned_positions(folder):
 
 
 @case
-def bart_bare(folder):
+def bart_scaled(folder):
     """As the model without its head is saved: no prefix, no bias of logits."""
     model = marian_model(("BartForConditionalGeneration", "BartConfig"), scale_embedding=True, activation_function="relu",
                          encoder_attention_heads=2)

@@ -7,42 +7,61 @@
 #include <math.h>
 #include <string.h>
 
-/* A model of the test's own: layer 0 has self-attention of width 4, layer 1 cross-attention to width 6 too.
- */
+/* A model of the test's own: two layers of self-attention of width 4, causal and turned, and if it has any,
+ * one of cross-attention to width 6. */
 struct attn_model {
 	attn_layer self, cross;
+	size_t cross_layers;
 };
 
 attn_model_info attn_model_info_of(const attn_model *model)
 {
-	return (attn_model_info){.architecture = "test", .layers = 2, .heads = model->self.heads};
+	return (attn_model_info){.architecture = "test",
+	                         .layers = 2,
+	                         .cross_layers = model->cross_layers,
+	                         .heads = model->self.heads};
 }
 
 const attn_layer *attn_model_layer(const attn_model *model, size_t layer, attn_layer_kind kind)
 {
 	if (kind == ATTN_SELF)
 		return layer < 2 ? &model->self : NULL;
-	return layer == 1 ? &model->cross : NULL;
+	return layer < model->cross_layers ? &model->cross : NULL;
+}
+
+attn_options attn_model_options(const attn_model *model, size_t layer, attn_layer_kind kind)
+{
+	attn_options options = attn_options_default(attn_model_layer(model, layer, kind)->head_width);
+	options.scale = 1;
+	options.rotation = kind == ATTN_SELF ? ATTN_ROTATE_HALVES : ATTN_ROTATE_NONE;
+	options.causal = kind == ATTN_SELF ? ATTN_CAUSAL_BOTTOM_RIGHT : ATTN_CAUSAL_NONE;
+	options.window_left = kind == ATTN_SELF ? 3 : -1;
+	return options;
 }
 
 static const float weights[64];
+#define LINEAR(matrix, inputs, outputs)                                                                      \
+	{                                                                                                    \
+		.weight = (matrix), .in = (inputs), .out = (outputs), .stride = (outputs)                    \
+	}
 static const attn_model model = {
-    .self = {.query = {weights, NULL, 4, 4, 4, ATTN_IN_OUT},
-             .key = {weights, NULL, 4, 4, 4, ATTN_IN_OUT},
-             .value = {weights, NULL, 4, 8, 8, ATTN_IN_OUT},
-             .output = {weights, NULL, 8, 5, 5, ATTN_IN_OUT},
+    .self = {.query = LINEAR(weights, 4, 4),
+             .key = LINEAR(weights, 4, 4),
+             .value = LINEAR(weights, 4, 8),
+             .output = LINEAR(weights, 8, 5),
              .heads = 2,
              .kv_heads = 2,
              .head_width = 2,
              .value_width = 4},
-    .cross = {.query = {weights, NULL, 4, 4, 4, ATTN_IN_OUT},
-              .key = {weights, NULL, 6, 4, 4, ATTN_IN_OUT},
-              .value = {weights, NULL, 6, 4, 4, ATTN_IN_OUT},
-              .output = {NULL, NULL, 4, 4, 4, ATTN_IN_OUT},
+    .cross = {.query = LINEAR(weights, 4, 4),
+              .key = LINEAR(weights, 6, 4),
+              .value = LINEAR(weights, 6, 4),
+              .output = LINEAR(NULL, 4, 4),
               .heads = 1,
               .kv_heads = 1,
               .head_width = 4,
               .value_width = 4},
+    .cross_layers = 1,
 };
 
 static const struct attention_limits roomy = {
@@ -783,10 +802,9 @@ START_TEST(a_model_gives_its_layer)
 	shape_is(request, 2, 2, 2, 2, 2, 4);
 	context_is(request, 2, DIMS(2, 5));
 	ck_assert(request->layer.query.weight == weights);
-	ck_assert(fabsf(request->options.scale - 0.70710678f) < 1e-7f);
 	attention_request_free(request);
 	request =
-	    accept_with("{'query': [[[1,2,3,4]]], 'layer': 1, 'kind': 'cross', 'key': [[[1,2,3,4,5,6]]],"
+	    accept_with("{'query': [[[1,2,3,4]]], 'layer': 0, 'kind': 'cross', 'key': [[[1,2,3,4,5,6]]],"
 	                "'weights': false}",
 	                &model);
 	ck_assert_int_eq(request->model_kind, ATTN_CROSS);
@@ -796,15 +814,64 @@ START_TEST(a_model_gives_its_layer)
 }
 END_TEST
 
+START_TEST(what_is_not_sent_is_as_the_model_has_it)
+{
+	struct attention_request *request = accept_with("{'query': [[1,2,3,4],[5,6,7,8]]}", &model);
+	ck_assert(request->options.scale == 1 && request->options.causal == ATTN_CAUSAL_BOTTOM_RIGHT);
+	ck_assert(request->options.window_left == 3 && request->options.window_right == -1);
+	ck_assert(request->options.rotation == ATTN_ROTATE_HALVES && request->options.position_offset == 0);
+	attention_request_free(request);
+	request = accept_with("{'query': [[1,2,3,4]], 'causal': false, 'window': [0, 0], 'softcap': 2,"
+	                      "'sink': 1, 'position_offset': 9}",
+	                      &model);
+	ck_assert(request->options.causal == ATTN_CAUSAL_NONE && request->options.window_left == 0);
+	ck_assert(request->options.softcap == 2 && request->options.sink[1] == 1);
+	ck_assert(request->options.position_offset == 9);
+	attention_request_free(request);
+	request = accept_with("{'query': [[1,2,3,4]], 'past_key': [[[1,2],[3,4]],[[5,6],[7,8]]],"
+	                      "'past_value': [[[1,2,3,4],[1,2,3,4]],[[1,2,3,4],[1,2,3,4]]]}",
+	                      &model);
+	ck_assert(request->options.position_offset == 2);
+	attention_request_free(request);
+}
+END_TEST
+
+START_TEST(masks_and_lengths_count_a_models_appended_keys_not)
+{
+	static const float appended[16];
+	attn_model appending = model;
+	appending.self.appended = 2;
+	appending.self.appended_key = appending.self.appended_value = appended;
+	struct attention_request *request =
+	    accept_with("{'query': [[1,2,3,4],[5,6,7,8]], 'mask': [[true,false],[true,true]],"
+	                "'key_lengths': 2, 'weights': {'top_k': 3}}",
+	                &appending);
+	ck_assert_uint_eq(request->shape.keys, 4);
+	ck_assert_uint_eq(attention_request_own_keys(request), 2);
+	ck_assert_uint_eq(request->selection.top_k, 3);
+	attention_request_free(request);
+	refuse_with("{'query': [[1,2,3,4]], 'key_lengths': 2}", &appending, &roomy, PROBLEM_BAD_VALUE,
+	            "/key_lengths");
+	refuse_with("{'query': [[1,2,3,4]], 'mask': [[true,true,true]]}", &appending, &roomy,
+	            PROBLEM_SHAPE_MISMATCH, "/mask");
+	refuse_with("{'query': [[1,2,3,4]], 'past_key': [[[1,2]],[[3,4]]],"
+	            "'past_value': [[[1,2,3,4]],[[1,2,3,4]]]}",
+	            &appending, &roomy, PROBLEM_BAD_VALUE, "/past_key");
+}
+END_TEST
+
 START_TEST(what_a_model_has_not_is_refused)
 {
 	refuse_model("{'query': [[1,2,3,4]], 'layer': 2}", PROBLEM_BAD_VALUE, "/layer");
 	refuse_model("{'query': [[1,2,3,4]], 'layer': -1}", PROBLEM_BAD_VALUE, "/layer");
 	refuse_model("{'query': [[1,2,3,4]], 'layer': 'a'}", PROBLEM_WRONG_TYPE, "/layer");
-	refuse_model("{'query': [[1,2,3,4]], 'kind': 'cross'}", PROBLEM_BAD_VALUE, "/kind");
+	refuse_model("{'query': [[1,2,3,4]], 'kind': 'cross', 'layer': 1}", PROBLEM_BAD_VALUE, "/layer");
+	attn_model without = model;
+	without.cross_layers = 0;
+	refuse_with("{'query': [[1,2,3,4]], 'kind': 'cross'}", &without, &roomy, PROBLEM_BAD_VALUE, "/kind");
 	refuse_model("{'query': [[1,2,3,4]], 'kind': 'both'}", PROBLEM_BAD_VALUE, "/kind");
 	refuse_model("{'query': [[1,2,3]]}", PROBLEM_SHAPE_MISMATCH, "/query");
-	refuse_model("{'query': [[1,2,3,4]], 'layer': 1, 'kind': 'cross'}", PROBLEM_SHAPE_MISMATCH, "/key");
+	refuse_model("{'query': [[1,2,3,4]], 'kind': 'cross'}", PROBLEM_SHAPE_MISMATCH, "/key");
 	refuse_model("{'query': [[1,2,3,4]], 'value': [[1,2]]}", PROBLEM_SHAPE_MISMATCH, "/value");
 	refuse_model("{'query': [[[[1,2,3,4]]]]}", PROBLEM_SHAPE_MISMATCH, "/query");
 }
@@ -846,4 +913,5 @@ SUITE_MAIN("attention_parse", a_refused_value_is_told_as_sent_with_all_that_may_
            what_is_over_a_limit_is_refused_with_the_limit, a_reply_that_just_fits_is_accepted,
            a_reply_over_its_limit_is_refused_with_what_would_fit,
            problems_are_told_in_the_order_of_the_contract, a_model_gives_its_layer,
+           what_is_not_sent_is_as_the_model_has_it, masks_and_lengths_count_a_models_appended_keys_not,
            what_a_model_has_not_is_refused, what_is_the_models_own_cannot_be_sent)
