@@ -1,6 +1,7 @@
 #include "codec/forward_inputs.h"
 
 #include "codec/forward_fields.h"
+#include "codec/forward_texts.h"
 #include "codec/json_tensor.h"
 #include "codec/safetensors_body.h"
 
@@ -10,6 +11,14 @@ const struct forward_input_pointers forward_input_pointers[ATTN_STACKS] = {
     [ATTN_FIRST_STACK] = {"/tokens", "/embeddings", "/text"},
     [ATTN_SECOND_STACK] = {"/decoder_tokens", "/decoder_embeddings", "/decoder_text"},
 };
+
+const char *forward_input_pointer(const struct forward_request *request, size_t stack)
+{
+	const struct forward_input_pointers *pointers = &forward_input_pointers[stack];
+	if (request->inputs[stack].embeddings.data != NULL)
+		return pointers->embeddings;
+	return request->inputs[stack].rows.form == TOKENS_TEXT ? pointers->text : pointers->tokens;
+}
 
 /* ---- lengths */
 
@@ -34,7 +43,7 @@ static void note_lengths(const struct forward_request *request, size_t limit, st
 		const struct tensor *embeddings = &input->embeddings;
 		char pointer[JSON_POINTER_MAX];
 		for (size_t row = 0; row < rows->rows; row++) {
-			token_rows_row_pointer(rows, pointers->tokens, row, pointer);
+			token_rows_row_pointer(rows, forward_input_pointer(request, stack), row, pointer);
 			note_length(request, stack, rows->lengths[row], pointer, limit, problem);
 		}
 		if (embeddings->data != NULL && embeddings->rank >= 2)
@@ -182,6 +191,7 @@ json_t *forward_inputs_read(const char *body, size_t length, enum body_form form
 	                       : read_json(body, length, limits, executor, request, problem);
 	if (envelope == NULL)
 		return NULL;
+	forward_texts_read(envelope, request, problem);
 	note_lengths(request, limits->sequence_length, problem);
 	if (problem->code == PROBLEM_NONE)
 		return envelope;

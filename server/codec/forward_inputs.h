@@ -18,9 +18,12 @@ struct forward_input_pointers {
 };
 extern const struct forward_input_pointers forward_input_pointers[ATTN_STACKS];
 
-/* Moves the inputs of a body of that form into the request, whose info is set, and returns the rest as the
- * envelope of a JSON body, for the caller to free. NULL with the problem set: what the form of a body can
- * have wrong, and lengths over the limit or the positions of the stack. */
+/* That of what the stack was given. */
+const char *forward_input_pointer(const struct forward_request *request, size_t stack);
+
+/* Moves the inputs of a body of that form, texts as their tokens, into the request, whose info and reader are
+ * set, and returns the rest as the envelope of a JSON body, for the caller to free. NULL with the problem
+ * set: what the form of a body can have wrong, and lengths over the limit or the positions of the stack. */
 json_t *forward_inputs_read(const char *body, size_t length, enum body_form form,
                             const struct attention_limits *limits, attn_executor *executor,
                             struct forward_request *request, struct problem *problem);

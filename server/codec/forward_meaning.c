@@ -16,21 +16,26 @@ struct meaning {
 
 /* ---- inputs */
 
+static bool given_as_tokens(const struct forward_input *input)
+{
+	return input->rows.lengths != NULL && input->rows.form != TOKENS_TEXT;
+}
+
 static bool check_one_input(struct meaning *meaning, size_t stack)
 {
 	const struct forward_input *input = &meaning->request->inputs[stack];
 	const struct forward_input_pointers *pointers = &forward_input_pointers[stack];
-	bool tokens = input->rows.lengths != NULL, embeddings = input->embeddings.data != NULL;
+	bool tokens = given_as_tokens(input), embeddings = input->embeddings.data != NULL;
 	bool text = meaning->fields->text[stack];
 	if (tokens + embeddings + text > 1)
 		return problem_set(
 		    meaning->problem, PROBLEM_BAD_VALUE, embeddings ? pointers->embeddings : pointers->text,
 		    "one of `%s`, `%s` and `%s` is expected, found %d of them", pointers->tokens + 1,
 		    pointers->text + 1, pointers->embeddings + 1, tokens + embeddings + text);
-	if (text)
+	if (text && meaning->request->reader.tokenizer == NULL)
 		return problem_set(meaning->problem, PROBLEM_NO_TOKENIZER, pointers->text,
 		                   "the model has no tokenizer; send `%s`", pointers->tokens + 1);
-	if (stack == ATTN_FIRST_STACK && !tokens && !embeddings)
+	if (stack == ATTN_FIRST_STACK && !tokens && !embeddings && !text)
 		return problem_set(meaning->problem, PROBLEM_MISSING_FIELD, pointers->tokens,
 		                   "`tokens`, `text` or `embeddings` is required");
 	return true;
@@ -40,7 +45,7 @@ static bool check_second_stack(struct meaning *meaning)
 {
 	const struct forward_input *input = &meaning->request->inputs[ATTN_SECOND_STACK];
 	const struct forward_input_pointers *pointers = &forward_input_pointers[ATTN_SECOND_STACK];
-	bool tokens = input->rows.lengths != NULL, embeddings = input->embeddings.data != NULL;
+	bool tokens = given_as_tokens(input), embeddings = input->embeddings.data != NULL;
 	bool text = meaning->fields->text[ATTN_SECOND_STACK];
 	if (forward_request_has_kinds(meaning->request) || !(tokens || embeddings || text))
 		return true;
@@ -54,7 +59,7 @@ static bool check_second_stack(struct meaning *meaning)
 static bool check_tokens(struct meaning *meaning, size_t stack)
 {
 	const struct token_rows *rows = &meaning->request->inputs[stack].rows;
-	const char *pointer = forward_input_pointers[stack].tokens;
+	const char *pointer = forward_input_pointer(meaning->request, stack);
 	size_t vocabulary = meaning->request->info.vocabulary;
 	if (vocabulary == 0)
 		return problem_set(meaning->problem, PROBLEM_BAD_VALUE, pointer,
@@ -132,17 +137,11 @@ static bool resolve_input(struct meaning *meaning, size_t stack)
 	return true;
 }
 
-static const char *given_pointer(const struct forward_request *request, size_t stack)
-{
-	return request->inputs[stack].embeddings.data != NULL ? forward_input_pointers[stack].embeddings
-	                                                      : forward_input_pointers[stack].tokens;
-}
-
 static bool check_batches(struct meaning *meaning)
 {
 	const struct forward_input *first = &meaning->request->inputs[ATTN_FIRST_STACK];
 	const struct forward_input *second = &meaning->request->inputs[ATTN_SECOND_STACK];
-	const char *pointer = given_pointer(meaning->request, ATTN_SECOND_STACK);
+	const char *pointer = forward_input_pointer(meaning->request, ATTN_SECOND_STACK);
 	if (!second->given)
 		return true;
 	if (first->rows.batched != second->rows.batched)
@@ -184,7 +183,7 @@ static bool check_position(struct meaning *meaning, const char *pointer)
 		char place[JSON_POINTER_MAX];
 		if (rows->lengths[row] > 0)
 			continue;
-		token_rows_row_pointer(rows, given_pointer(request, stack), row, place);
+		token_rows_row_pointer(rows, forward_input_pointer(request, stack), row, place);
 		return problem_set(meaning->problem, PROBLEM_BAD_VALUE, place,
 		                   "sequence %zu is empty and has no last position, whose logits `%s` asks "
 		                   "for",

@@ -68,14 +68,21 @@ static bool measure(const struct forward_request *request, struct forward_member
 	return true;
 }
 
+/* Whether the memory is the input's. */
+static bool is_input(const struct forward_member *member)
+{
+	return member->result == FORWARD_RESULT_TOKENS || member->result == FORWARD_RESULT_RANGES;
+}
+
 size_t forward_member_offset(const struct forward_request *request, const struct forward_member *member,
                              size_t sequence)
 {
 	const struct forward_groups *groups = &request->groups;
 	size_t group = groups->group[sequence], dims[FORWARD_MEMBER_RANK];
 	const struct forward_group *of = &groups->list[group];
-	if (member->result == FORWARD_RESULT_TOKENS)
-		return request->inputs[member->stack].starts[sequence];
+	if (is_input(member))
+		return (member->result == FORWARD_RESULT_RANGES ? 2 : 1) *
+		       request->inputs[member->stack].starts[sequence];
 	size_t each = forward_member_dims(member, of->lengths, dims);
 	if (!member->ragged)
 		return sequence * each;
@@ -142,7 +149,8 @@ static const char *suffix(const struct forward_request *request, size_t kind)
 
 static void list_tokens(struct listing *listing)
 {
-	static const char *const paths[ATTN_STACKS] = {"tokens", "decoder_tokens"};
+	static const char *const paths[ATTN_STACKS][2] = {{"tokens", "token_offsets"},
+	                                                  {"decoder_tokens", "decoder_token_offsets"}};
 	for (size_t stack = 0; stack < ATTN_STACKS; stack++) {
 		const struct forward_input *input = &listing->request->inputs[stack];
 		struct forward_member like = {.result = FORWARD_RESULT_TOKENS,
@@ -151,7 +159,12 @@ static void list_tokens(struct listing *listing)
 		                              .rank = 1,
 		                              .dims = {length_of(stack)}};
 		if (input->given && input->rows.values != NULL)
-			list(listing, &like, "%s", paths[stack]);
+			list(listing, &like, "%s", paths[stack][0]);
+		like.result = FORWARD_RESULT_RANGES;
+		like.rank = 2;
+		like.dims[1] = fixed(2);
+		if (input->given && input->ranges != NULL)
+			list(listing, &like, "%s", paths[stack][1]);
 	}
 }
 
@@ -309,7 +322,7 @@ bool forward_members_list(struct forward_request *request)
 static bool owns(const struct forward_request *request, size_t index)
 {
 	const struct forward_member *member = &request->members[index];
-	return member->owner == index && member->result != FORWARD_RESULT_TOKENS;
+	return member->owner == index && !is_input(member);
 }
 
 size_t forward_members_bytes(const struct forward_request *request)
@@ -331,6 +344,8 @@ bool forward_members_reserve(struct forward_request *request)
 		size_t count = member->count > 0 ? member->count : 1;
 		if (member->result == FORWARD_RESULT_TOKENS)
 			member->indices = request->inputs[member->stack].rows.values;
+		else if (member->result == FORWARD_RESULT_RANGES)
+			member->indices = request->inputs[member->stack].ranges;
 		else if (member->owner != i)
 			member->data = request->members[member->owner].data;
 		else if (member->integers)

@@ -20,6 +20,7 @@
 
 enum forward_result {
 	FORWARD_RESULT_TOKENS, /* as they were sent */
+	FORWARD_RESULT_RANGES, /* of tokens of text */
 	FORWARD_RESULT_HIDDEN,
 	FORWARD_RESULT_ROLLOUT,
 	FORWARD_RESULT_WEIGHTS,

@@ -4,6 +4,7 @@
 #include "codec/forward_inputs.h"
 #include "codec/forward_meaning.h"
 #include "codec/forward_members.h"
+#include "codec/forward_words.h"
 
 #include <stdlib.h>
 
@@ -34,14 +35,16 @@ static bool fill_request(struct forward_request *request, const json_t *envelope
 	forward_fields_clear(&fields);
 	if (!filled)
 		return false;
+	forward_words_measure(request);
 	if (!forward_members_list(request))
 		return problem_set_status(problem, ATTN_MEMORY);
 	return check_reply(request, limits->reply_bytes, problem);
 }
 
 struct forward_request *forward_request_parse(const char *body, size_t length, struct body_forms forms,
-                                              const attn_model *model, const struct attention_limits *limits,
-                                              attn_executor *executor, struct problem *problem)
+                                              const attn_model *model, const struct text_reader *reader,
+                                              const struct attention_limits *limits, attn_executor *executor,
+                                              struct problem *problem)
 {
 	struct forward_request *request = calloc(1, sizeof(*request));
 	*problem = (struct problem){.code = PROBLEM_NONE};
@@ -50,6 +53,7 @@ struct forward_request *forward_request_parse(const char *body, size_t length, s
 		return NULL;
 	}
 	request->info = attn_model_info_of(model);
+	request->reader = *reader;
 	request->reply_form = forms.reply;
 	json_t *envelope =
 	    forward_inputs_read(body, length, forms.request, limits, executor, request, problem);

@@ -1,6 +1,6 @@
 #include "codec/forward_reply.h"
 
-#include "codec/forward_fields.h"
+#include "codec/forward_words.h"
 #include "codec/json_writer.h"
 #include "codec/reply_path.h"
 #include "codec/safetensors_writer.h"
@@ -12,8 +12,7 @@
 
 /* ---- upper bounds */
 
-#define LAYER_TEXT_MAX 24  /* bytes of one number of `layers` */
-#define FRAME_TEXT_MAX 160 /* bytes of what else is around members */
+#define FRAME_TEXT_MAX 160 /* bytes of what is around members */
 
 static attn_dtype dtype_of(const struct forward_request *request, bool integers)
 {
@@ -51,70 +50,15 @@ size_t forward_reply_member_bytes(const struct forward_request *request, const s
 	return bytes;
 }
 
-/* Bytes of `layers` as text, at most, terminator included. */
-static size_t layers_bytes(const struct forward_request *request)
-{
-	size_t count = 0;
-	for (size_t kind = 0; kind < ATTN_STACK_KINDS && request->layers_given; kind++)
-		count += request->layer_counts[kind];
-	return count * LAYER_TEXT_MAX + FRAME_TEXT_MAX;
-}
-
 size_t forward_reply_frame_bytes(const struct forward_request *request)
 {
-	/* In a binary reply each quote takes a backslash more. */
-	return SAFETENSORS_FRAME_MAX + SAFETENSORS_ENTRY_MAX + FRAME_TEXT_MAX + 2 * layers_bytes(request);
-}
-
-/* ---- `layers` */
-
-struct text {
-	char *at;
-	size_t length, room;
-};
-
-static void __attribute__((format(printf, 2, 3))) put(struct text *text, const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	int length = vsnprintf(text->at + text->length, text->room - text->length, format, args);
-	va_end(args);
-	text->length += (size_t)length;
-}
-
-static void put_layers(struct text *text, const struct forward_request *request, size_t kind)
-{
-	put(text, "[");
-	for (size_t i = 0; i < request->layer_counts[kind]; i++)
-		put(text, "%s%zu", i > 0 ? "," : "", request->layers[kind][i]);
-	put(text, "]");
-}
-
-/* The numbers of layers, by kind where there are several, as JSON; malloc'd, NULL: no memory. */
-static char *layers_text(const struct forward_request *request)
-{
-	struct text text = {.room = layers_bytes(request)};
-	text.at = malloc(text.room);
-	if (text.at == NULL)
-		return NULL;
-	if (!forward_request_has_kinds(request)) {
-		put_layers(&text, request, ATTN_FIRST_STACK);
-		return text.at;
-	}
-	for (size_t kind = 0; kind < ATTN_STACK_KINDS; kind++) {
-		if (request->layer_counts[kind] == 0)
-			continue;
-		put(&text, "%s\"%s\":", kind == 0 ? "{" : ",", forward_kind_names[kind]);
-		put_layers(&text, request, kind);
-	}
-	put(&text, "}");
-	return text.at;
+	return saturating_add(SAFETENSORS_FRAME_MAX + FRAME_TEXT_MAX, forward_words_bytes(request));
 }
 
 /* ---- JSON */
 
 static bool write_members(struct json_writer *writer, const struct forward_request *request,
-                          const char *layers, struct problem *problem)
+                          const struct forward_words *words, struct problem *problem)
 {
 	struct forward_walk walk = {.request = request};
 	struct reply_output output;
@@ -125,25 +69,25 @@ static bool write_members(struct json_writer *writer, const struct forward_reque
 			return false;
 		before = output.path;
 	}
-	if (layers != NULL) {
-		reply_path_write(writer, before, "layers");
-		before = "layers";
-		json_writer_text(writer, "%s", layers);
+	for (size_t i = 0; i < words->count; i++) {
+		reply_path_write(writer, before, words->names[i]);
+		before = words->names[i];
+		json_writer_text(writer, "%s", words->texts[i]);
 	}
 	reply_path_leave(writer, before);
 	json_writer_text(writer, "}\n");
 	return true;
 }
 
-static char *format_json(const struct forward_request *request, const char *layers, attn_executor *executor,
-                         size_t *length, struct problem *problem)
+static char *format_json(const struct forward_request *request, const struct forward_words *words,
+                         attn_executor *executor, size_t *length, struct problem *problem)
 {
 	struct json_writer writer;
 	if (!json_writer_open(&writer, forward_request_reply_bytes(request), request->precision, executor)) {
 		problem_set_status(problem, ATTN_MEMORY);
 		return NULL;
 	}
-	if (!write_members(&writer, request, layers, problem)) {
+	if (!write_members(&writer, request, words, problem)) {
 		free(writer.text);
 		return NULL;
 	}
@@ -183,16 +127,16 @@ static void write_data(struct safetensors_writer *writer, const struct forward_r
 	}
 }
 
-static char *format_binary(const struct forward_request *request, const char *layers, size_t *length,
-                           struct problem *problem)
+static char *format_binary(const struct forward_request *request, const struct forward_words *words,
+                           size_t *length, struct problem *problem)
 {
 	struct safetensors_writer writer;
 	if (!safetensors_writer_open(&writer, forward_request_reply_bytes(request))) {
 		problem_set_status(problem, ATTN_MEMORY);
 		return NULL;
 	}
-	if (layers != NULL)
-		safetensors_writer_metadata(&writer, "layers", layers);
+	for (size_t i = 0; i < words->count; i++)
+		safetensors_writer_metadata(&writer, words->names[i], words->texts[i]);
 	write_entries(&writer, request, true);
 	write_entries(&writer, request, false);
 	safetensors_writer_end_header(&writer);
@@ -205,13 +149,14 @@ static char *format_binary(const struct forward_request *request, const char *la
 char *forward_reply_format(const struct forward_request *request, attn_executor *executor, size_t *length,
                            struct problem *problem)
 {
-	char *layers = NULL, *reply = NULL;
-	if (request->layers_given && (layers = layers_text(request)) == NULL)
+	struct forward_words words;
+	char *reply = NULL;
+	if (!forward_words_make(request, &words))
 		problem_set_status(problem, ATTN_MEMORY);
 	else if (request->reply_form == BODY_SAFETENSORS)
-		reply = format_binary(request, layers, length, problem);
+		reply = format_binary(request, &words, length, problem);
 	else
-		reply = format_json(request, layers, executor, length, problem);
-	free(layers);
+		reply = format_json(request, &words, executor, length, problem);
+	forward_words_clear(&words);
 	return reply;
 }

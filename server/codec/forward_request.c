@@ -12,6 +12,7 @@ static void input_clear(struct forward_input *input)
 	token_rows_clear(&input->rows);
 	tensor_clear(&input->embeddings);
 	free(input->starts);
+	free(input->ranges);
 }
 
 void forward_request_free(struct forward_request *request)
@@ -66,8 +67,8 @@ size_t forward_request_input_bytes(const struct forward_request *request)
 		bytes += request->members[i].ragged ? groups->count * sizeof(size_t) : 0;
 	for (size_t stack = 0; stack < ATTN_STACKS; stack++) {
 		const struct forward_input *input = &request->inputs[stack];
-		bytes += input->rows.count * sizeof(int64_t) + input->embeddings.count * sizeof(float) +
-		         2 * input->rows.rows * sizeof(size_t);
+		bytes += (input->ranges != NULL ? 3 : 1) * input->rows.count * sizeof(int64_t) +
+		         input->embeddings.count * sizeof(float) + 2 * input->rows.rows * sizeof(size_t);
 	}
 	for (size_t kind = 0; kind < ATTN_STACK_KINDS; kind++)
 		bytes += (request->layer_counts[kind] + request->head_count) * sizeof(size_t);

@@ -19,6 +19,7 @@
 #include "codec/json_value.h"
 #include "codec/problem.h"
 #include "codec/tensor.h"
+#include "codec/text_reader.h"
 #include "codec/token_rows.h"
 
 /* What `outputs` may name. */
@@ -39,12 +40,16 @@ struct forward_input {
 	struct tensor embeddings; /* [L, width] or [batch, L, width]; data NULL: tokens */
 	size_t *starts;           /* [batch]: positions of all sequences before each */
 	bool ragged;              /* lengths differ */
+	int64_t *ranges;    /* of tokens of text, [rows.count, 2]: the bytes of its text that each stands for;
+	                       else NULL */
+	size_t words_bytes; /* of the texts of the tokens in a reply, at most; 0: they are not told */
 };
 
 struct forward_member; /* forward_members.h */
 
 struct forward_request {
-	attn_model_info info; /* of the model */
+	attn_model_info info;      /* of the model */
+	struct text_reader reader; /* its tokenizer */
 	struct forward_input inputs[ATTN_STACKS];
 	bool batched; /* the inputs have a dimension of sequences */
 	size_t batch; /* sequences; 1 without that dimension */
@@ -75,12 +80,13 @@ struct forward_request {
 	size_t member_count;
 };
 
-/* Reads a body of forms.request, to be answered by forms.reply, for the model, which must outlive the
- * request. NULL with the problem set when it is refused. The body, at any alignment, is not needed any more
- * after the call. executor: as json_scan. */
+/* Reads a body of forms.request, to be answered by forms.reply, for the model and its tokenizer, which must
+ * outlive the request. NULL with the problem set when it is refused. The body, at any alignment, is not
+ * needed any more after the call. executor: as json_scan. */
 struct forward_request *forward_request_parse(const char *body, size_t length, struct body_forms forms,
-                                              const attn_model *model, const struct attention_limits *limits,
-                                              attn_executor *executor, struct problem *problem);
+                                              const attn_model *model, const struct text_reader *reader,
+                                              const struct attention_limits *limits, attn_executor *executor,
+                                              struct problem *problem);
 void forward_request_free(struct forward_request *request);
 
 /* Kinds of attention and stacks that the model has beside the first: encoder and decoder have names then. */

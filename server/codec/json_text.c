@@ -2,6 +2,7 @@
 
 #include "codec/utf8.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void json_skip_space(struct json_cursor *cursor)
@@ -153,4 +154,28 @@ bool json_take_string(struct json_cursor *cursor, char *text, size_t size, bool 
 	if (text != NULL)
 		text[name.length] = '\0';
 	return whole;
+}
+
+size_t json_put_escaped(char *out, const char *text)
+{
+	const char *end = text + strlen(text);
+	size_t length = 0;
+	while (text < end) {
+		size_t bytes = utf8_sequence(text, end);
+		unsigned char byte = (unsigned char)*text;
+		if (bytes == 0) {
+			out[length++] = '?';
+			bytes = 1;
+		} else if (byte == '"' || byte == '\\') {
+			out[length++] = '\\';
+			out[length++] = *text;
+		} else if (byte < 0x20 || byte == 0x7F) {
+			length += (size_t)snprintf(out + length, sizeof("\\u0000"), "\\u%04x", byte);
+		} else {
+			memcpy(out + length, text, bytes);
+			length += bytes;
+		}
+		text += bytes;
+	}
+	return length;
 }

@@ -30,4 +30,9 @@ bool json_take_not_finite(struct json_cursor *cursor);
  * a surrogate pair, or what is not UTF-8. */
 bool json_take_string(struct json_cursor *cursor, char *name, size_t size, bool *nul);
 
+/* Writes text as the inside of a string, not terminated, what is not UTF-8 as '?'; returns how many bytes it
+ * took, at most JSON_ESCAPED_MAX for each of the text. */
+#define JSON_ESCAPED_MAX 6
+size_t json_put_escaped(char *out, const char *text);
+
 #endif

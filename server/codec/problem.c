@@ -1,5 +1,6 @@
 #include "codec/problem.h"
 
+#include "codec/json_text.h"
 #include "codec/utf8.h"
 
 #include <assert.h>
@@ -107,32 +108,7 @@ bool problem_set_status(struct problem *problem, attn_status status)
 	                   attn_status_text(status));
 }
 
-/* Appends text as the inside of a JSON string. What is not UTF-8 becomes '?'. */
-static size_t append_escaped(char *out, const char *text)
-{
-	const char *end = text + strlen(text);
-	size_t length = 0;
-	while (text < end) {
-		size_t bytes = utf8_sequence(text, end);
-		unsigned char byte = (unsigned char)*text;
-		if (bytes == 0) {
-			out[length++] = '?';
-			bytes = 1;
-		} else if (byte == '"' || byte == '\\') {
-			out[length++] = '\\';
-			out[length++] = *text;
-		} else if (byte < 0x20 || byte == 0x7F) {
-			length += (size_t)snprintf(out + length, sizeof("\\u0000"), "\\u%04x", byte);
-		} else {
-			memcpy(out + length, text, bytes);
-			length += bytes;
-		}
-		text += bytes;
-	}
-	return length;
-}
-
-/* Room that append_escaped may take for the pointer and the detail, and what stands around them. */
+/* Room that json_put_escaped may take for the pointer and the detail, and what stands around them. */
 static_assert(6 * (sizeof(((struct problem *)0)->pointer) + sizeof(((struct problem *)0)->detail)) + 512 <=
                   PROBLEM_JSON_MAX,
               "PROBLEM_JSON_MAX holds every problem");
@@ -146,9 +122,9 @@ size_t problem_to_json(const struct problem *problem, char *out, size_t size)
 	                     "{\"type\":\"urn:attnd:problem:%s\",\"title\":\"%s\",\"status\":%d,"
 	                     "\"code\":\"%s\",\"detail\":\"",
 	                     code, problem_title(problem->code), problem_status(problem->code), code);
-	length += append_escaped(out + length, problem->detail);
+	length += json_put_escaped(out + length, problem->detail);
 	length += (size_t)snprintf(out + length, size - length, "\",\"pointer\":\"");
-	length += append_escaped(out + length, problem->pointer);
+	length += json_put_escaped(out + length, problem->pointer);
 	length += (size_t)snprintf(out + length, size - length, "\"}\n");
 	return length;
 }

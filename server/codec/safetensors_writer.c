@@ -33,20 +33,32 @@ put(struct safetensors_writer *writer, const char *format, ...)
 	writer->length += (size_t)length;
 }
 
+static void end_metadata(struct safetensors_writer *writer)
+{
+	if (writer->metadata)
+		put(writer, "}");
+	writer->metadata = false;
+}
+
 /* A comma where something stands before. */
 static void begin_member(struct safetensors_writer *writer, const char *name)
 {
-	put(writer, "%s\"%s\":{", writer->entries ? "," : "", name);
-	writer->entries = true;
+	end_metadata(writer);
+	put(writer, "%s\"%s\":{", writer->members ? "," : "", name);
+	writer->members = true;
 }
 
 void safetensors_writer_metadata(struct safetensors_writer *writer, const char *key, const char *text)
 {
-	begin_member(writer, "__metadata__");
+	if (writer->metadata)
+		put(writer, ",");
+	else
+		begin_member(writer, "__metadata__");
+	writer->metadata = true;
 	put(writer, "\"%s\":\"", key);
 	for (; *text != '\0'; text++)
 		put(writer, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
-	put(writer, "\"}");
+	put(writer, "\"");
 }
 
 void safetensors_writer_entry(struct safetensors_writer *writer, const char *name, attn_dtype dtype,
@@ -66,6 +78,7 @@ void safetensors_writer_entry(struct safetensors_writer *writer, const char *nam
 
 void safetensors_writer_end_header(struct safetensors_writer *writer)
 {
+	end_metadata(writer);
 	put(writer, "}");
 	while (writer->length % LENGTH_BYTES != 0)
 		put(writer, " ");

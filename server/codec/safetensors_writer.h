@@ -20,13 +20,14 @@ struct safetensors_writer {
 	char *bytes;   /* malloc'd by safetensors_writer_open; the caller's */
 	size_t length; /* bytes written */
 	size_t room;
-	size_t data;  /* bytes of the entries' data */
-	bool entries; /* the header has some */
+	size_t data;   /* bytes of the entries' data */
+	bool members;  /* the header has some */
+	bool metadata; /* its last member, not ended */
 };
 
 /* false when the system refuses memory. */
 bool safetensors_writer_open(struct safetensors_writer *writer, size_t room);
-/* All metadata there is, one key; each quote and backslash of the text takes one byte more. */
+/* One key of the metadata, before all entries; each quote and backslash of the text takes one byte more. */
 void safetensors_writer_metadata(struct safetensors_writer *writer, const char *key, const char *text);
 /* rank at most ATTN_MAX_RANK. */
 void safetensors_writer_entry(struct safetensors_writer *writer, const char *name, attn_dtype dtype,

@@ -21,7 +21,7 @@ void token_rows_clear(struct token_rows *rows)
 void token_rows_row_pointer(const struct token_rows *rows, const char *pointer, size_t row,
                             char out[JSON_POINTER_MAX])
 {
-	if (rows->batched && rows->form == TOKENS_NESTED)
+	if (rows->batched && (rows->form == TOKENS_NESTED || rows->form == TOKENS_TEXT))
 		json_pointer_element(pointer, row, out);
 	else
 		snprintf(out, JSON_POINTER_MAX, "%s", pointer);

@@ -18,7 +18,7 @@
 #define TOKEN_ROWS_EMPTY_MAX 65536
 
 /* How the numbers stood in the body. */
-enum token_form { TOKENS_NESTED, TOKENS_DATA, TOKENS_BYTES };
+enum token_form { TOKENS_NESTED, TOKENS_DATA, TOKENS_BYTES, TOKENS_TEXT };
 
 struct token_rows {
 	int64_t *values; /* [count], row after row; malloc'd */

@@ -75,16 +75,19 @@ static json_t *stacks_json(const attn_model_info *info)
 }
 
 /* What the daemon can be asked of it. */
-static json_t *abilities_json(const attn_model_info *info)
+static json_t *abilities_json(const struct model_instance *instance, const attn_model_info *info)
 {
+	const struct tokenizer *tokenizer = model_instance_tokenizer(instance);
+	bool text = tokenizer != NULL && tokenizer_refusal(tokenizer) == NULL;
 	json_t *kinds = json_array();
 	if ((info->layers > 0 && json_array_append_new(kinds, json_string("self")) != 0) ||
 	    (info->cross_layers > 0 && json_array_append_new(kinds, json_string("cross")) != 0)) {
 		json_decref(kinds);
 		kinds = NULL;
 	}
-	return json_pack("{so sb sb}", "attention", kinds, "forward",
-	                 (int)(info->stacks[ATTN_FIRST_STACK].layers > 0), "logits", (int)info->logits);
+	return json_pack("{so sb sb sb}", "attention", kinds, "forward",
+	                 (int)(info->stacks[ATTN_FIRST_STACK].layers > 0), "logits", (int)info->logits,
+	                 "text", (int)text);
 }
 
 static json_t *limits_json(const struct options *options, const attn_model_info *info)
@@ -105,7 +108,7 @@ static json_t *model_json(const struct http_context *context, const struct model
 	                 "heads", size_json(info.heads), "kv_heads", size_json(info.kv_heads), "widths",
 	                 "query", size_json(info.width), "key", size_json(info.key_width), "value",
 	                 size_json(info.value_width), "output", size_json(info.output_width), "stacks",
-	                 stacks_json(&info), "abilities", abilities_json(&info), "limits",
+	                 stacks_json(&info), "abilities", abilities_json(instance, &info), "limits",
 	                 limits_json(context->options, &info), "vocabulary", size_or_null(info.vocabulary),
 	                 "parameters", size_json(info.parameters), "bytes", size_json(info.bytes));
 }

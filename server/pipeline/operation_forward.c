@@ -144,9 +144,10 @@ static void forward_parse(struct job *job, attn_executor *executor, const struct
                           size_t max_sequences)
 {
 	struct needs needs;
+	struct text_reader reader = tokenizer_reader(model_instance_tokenizer(job->model));
 	job->forward =
 	    forward_request_parse(job->body, job->body_length, job->forms, model_instance_model(job->model),
-	                          limits, executor, &job->problem);
+	                          &reader, limits, executor, &job->problem);
 	free(job->body);
 	job->body = NULL;
 	if (job->forward == NULL)

@@ -156,18 +156,18 @@ struct encoding {
 	struct token_list words; /* tokens of the piece at hand */
 	size_t index;            /* tokens of the sequence so far */
 	size_t room;             /* of out */
-	struct tokenized *out;
+	struct text_tokens *out;
 	const char *unknown; /* where a word without a token begins, of pieces */
 };
 
-static void emit(struct encoding *encoding, int64_t id, struct token_range range)
+static void emit(struct encoding *encoding, int64_t id, struct text_range range)
 {
-	struct tokenized *out = encoding->out;
+	struct text_tokens *out = encoding->out;
 	if (out->count == encoding->room) {
 		size_t room = encoding->room * 2 + 16;
 		int64_t *ids = realloc(out->ids, room * sizeof *ids);
 		out->ids = ids != NULL ? ids : out->ids;
-		struct token_range *ranges = realloc(out->ranges, room * sizeof *ranges);
+		struct text_range *ranges = realloc(out->ranges, room * sizeof *ranges);
 		out->ranges = ranges != NULL ? ranges : out->ranges;
 		if (ids == NULL || ranges == NULL) {
 			pieces_fail(&encoding->pieces, PIECES_MEMORY);
@@ -186,7 +186,7 @@ static void emit_word(struct encoding *encoding, uint32_t id, const char *token,
 	struct span span = pieces_origin(&encoding->pieces, begin, end);
 	span = post_processor_trim(&encoding->tokenizer->post, encoding->index++, token, length,
 	                           encoding->text, span);
-	emit(encoding, id, (struct token_range){span.start, span.end});
+	emit(encoding, id, (struct text_range){span.start, span.end});
 }
 
 static void emit_piece(struct encoding *encoding, struct piece piece)
@@ -221,11 +221,11 @@ static void run(struct encoding *encoding, bool special)
 	added_tokens_cut(tokenizer->added, true, pieces);
 	pre_tokenizer_run(tokenizer->pre_tokenizer, pieces, &encoding->scratch);
 	for (size_t i = 0; special && i < post->before_count; i++)
-		emit(encoding, post->before[i], (struct token_range){0, 0});
+		emit(encoding, post->before[i], (struct text_range){0, 0});
 	for (size_t i = 0; i < pieces->count && pieces->state == PIECES_GOOD && !encoding->unknown; i++)
 		emit_piece(encoding, pieces->list[i]);
 	for (size_t i = 0; special && i < post->after_count; i++)
-		emit(encoding, post->after[i], (struct token_range){0, 0});
+		emit(encoding, post->after[i], (struct text_range){0, 0});
 }
 
 static bool tell(const struct encoding *encoding, const char *pointer, struct problem *problem)
@@ -271,9 +271,9 @@ static bool check_text(const struct tokenizer *tokenizer, const char *text, size
 }
 
 bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, bool special,
-                      const char *pointer, struct tokenized *out, struct problem *problem)
+                      const char *pointer, struct text_tokens *out, struct problem *problem)
 {
-	*out = (struct tokenized){.ids = NULL};
+	*out = (struct text_tokens){.ids = NULL};
 	if (!check_text(tokenizer, text, length, pointer, problem))
 		return false;
 	size_t limit = length * GROWTH + GROWTH_SHORT;
@@ -283,7 +283,7 @@ bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_
 	run(&encoding, special);
 	bool good = tell(&encoding, pointer, problem);
 	if (!good)
-		tokenized_clear(out);
+		text_tokens_clear(out);
 	pieces_clear(&encoding.pieces);
 	pieces_clear(&encoding.scratch);
 	merging_clear(&encoding.merging);
@@ -291,11 +291,20 @@ bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_
 	return good;
 }
 
-void tokenized_clear(struct tokenized *tokenized)
+static bool reader_encode(const void *tokenizer, const char *text, size_t length, const char *pointer,
+                          struct text_tokens *out, struct problem *problem)
 {
-	free(tokenized->ids);
-	free(tokenized->ranges);
-	*tokenized = (struct tokenized){.ids = NULL};
+	return tokenizer_encode(tokenizer, text, length, true, pointer, out, problem);
+}
+
+static const char *reader_token(const void *tokenizer, int64_t id)
+{
+	return tokenizer_token(tokenizer, id);
+}
+
+struct text_reader tokenizer_reader(const struct tokenizer *tokenizer)
+{
+	return (struct text_reader){tokenizer, reader_encode, reader_token};
 }
 
 /* ---- decoding */

@@ -10,12 +10,16 @@
 
 #include "attn.h"
 #include "codec/problem.h"
+#include "codec/text_reader.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct tokenizer;
+
+/* The tokenizer for code that does not know it; tokenizer NULL is allowed. */
+struct text_reader tokenizer_reader(const struct tokenizer *tokenizer);
 
 /* Bytes of one text at most. */
 #define TOKENIZER_TEXT_MAX ((size_t)1 << 20)
@@ -36,24 +40,12 @@ const char *tokenizer_token(const struct tokenizer *tokenizer, int64_t id);
 /* Why text is not accepted, only tokens: SentencePiece. NULL: it is. */
 const char *tokenizer_refusal(const struct tokenizer *tokenizer);
 
-/* Bytes start up to end of the text; [0,0] for special tokens put around it. */
-struct token_range {
-	uint32_t start, end;
-};
-
-struct tokenized {
-	int64_t *ids;               /* [count] */
-	struct token_range *ranges; /* [count] */
-	size_t count;
-};
-
 /* Tokens of a text, which may be empty; special: with those that the post-processor puts around it. false
  * with the problem set at `pointer`: BAD_ENCODING for what is not UTF-8, BAD_VALUE for a character that has
  * no token, NO_TOKENIZER for a model that reads no text, TOO_MANY_ELEMENTS past TOKENIZER_TEXT_MAX or what
  * grows without bound, MEMORY. */
 bool tokenizer_encode(const struct tokenizer *tokenizer, const char *text, size_t length, bool special,
-                      const char *pointer, struct tokenized *out, struct problem *problem);
-void tokenized_clear(struct tokenized *tokenized);
+                      const char *pointer, struct text_tokens *out, struct problem *problem);
 /* The text of tokens, malloc'd and terminated; ids without a text are left out, with skip_special so are
  * special tokens. MEMORY; NO_TOKENIZER as above. */
 bool tokenizer_decode(const struct tokenizer *tokenizer, const int64_t *ids, size_t count, bool skip_special,

@@ -7,6 +7,8 @@
  */
 #include "codec/forward_members.h"
 
+#include "byte_reader.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,8 +108,9 @@ static void check_reply(const struct forward_request *request)
 static void check_body(const uint8_t *data, size_t size, const attn_model *model, struct body_forms forms)
 {
 	struct problem problem = {.code = PROBLEM_NONE};
+	const struct text_reader reader = byte_reader();
 	struct forward_request *request =
-	    forward_request_parse((const char *)data, size, forms, model, &limits, NULL, &problem);
+	    forward_request_parse((const char *)data, size, forms, model, &reader, &limits, NULL, &problem);
 	if (request == NULL) {
 		check_problem(&problem);
 		return;

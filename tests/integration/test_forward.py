@@ -608,11 +608,11 @@ def test_forward_requests_are_counted_and_timed_under_their_name(start):
 
 def test_models_say_what_may_be_asked_of_them(stacked):
     t5 = stacked.get(f"/v1/models/{T5}").json
-    assert t5["abilities"] == {"attention": ["self", "cross"], "forward": True, "logits": True}
+    assert t5["abilities"] == {"attention": ["self", "cross"], "forward": True, "logits": True, "text": False}
     assert t5["vocabulary"] == 50 and t5["limits"]["positions"] is None
     assert [(s["name"], s["layers"], s["causal"]) for s in t5["stacks"]] == [("encoder", 2, False), ("decoder", 3, True)]
     gpt2 = stacked.get(f"/v1/models/{GPT2}").json
     assert gpt2["stacks"] == [{"name": "decoder", "layers": 2, "heads": 3, "width": 24, "positions": 16, "causal": True}]
     assert gpt2["limits"]["positions"] == 16
     unet = stacked.get("/v1/models/unet-heads").json
-    assert unet["stacks"] == [] and unet["abilities"] == {"attention": ["cross"], "forward": False, "logits": False}
+    assert unet["stacks"] == [] and unet["abilities"] == {"attention": ["cross"], "forward": False, "logits": False, "text": False}

@@ -19,12 +19,20 @@ attn_model *forward_model(const char *name)
 struct forward_request *forward_body_parse(const char *text, struct body_forms forms, const attn_model *model,
                                            const struct attention_limits *limits, struct problem *problem)
 {
+	static const struct text_reader none = {.tokenizer = NULL};
+	return forward_body_read(text, forms, model, &none, limits, problem);
+}
+
+struct forward_request *forward_body_read(const char *text, struct body_forms forms, const attn_model *model,
+                                          const struct text_reader *reader,
+                                          const struct attention_limits *limits, struct problem *problem)
+{
 	char *body = strdup(text);
 	ck_assert_ptr_nonnull(body);
 	for (char *c = body; *c != '\0'; c++)
 		*c = (char)(*c == '\'' ? '"' : *c);
 	struct forward_request *request =
-	    forward_request_parse(body, strlen(body), forms, model, limits, NULL, problem);
+	    forward_request_parse(body, strlen(body), forms, model, reader, limits, NULL, problem);
 	free(body);
 	return request;
 }

@@ -10,8 +10,11 @@
 /* A model of tests/models for the plain kernels, for attn_model_free. */
 attn_model *forward_model(const char *name);
 
-/* As forward_request_parse. */
+/* As forward_request_parse; the first for a model without a tokenizer. */
 struct forward_request *forward_body_parse(const char *text, struct body_forms forms, const attn_model *model,
                                            const struct attention_limits *limits, struct problem *problem);
+struct forward_request *forward_body_read(const char *text, struct body_forms forms, const attn_model *model,
+                                          const struct text_reader *reader,
+                                          const struct attention_limits *limits, struct problem *problem);
 
 #endif

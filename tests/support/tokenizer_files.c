@@ -38,7 +38,7 @@ char *tokenizer_refused(const char *json)
 
 char *tokenizer_row(const struct tokenizer *tokenizer, const char *text, size_t length, bool special)
 {
-	struct tokenized tokens;
+	struct text_tokens tokens;
 	struct problem problem = {.code = PROBLEM_NONE};
 	bool good = tokenizer_encode(tokenizer, text, length, special, "/text", &tokens, &problem);
 	ck_assert_msg(good, "%s", problem.detail);
@@ -48,13 +48,13 @@ char *tokenizer_row(const struct tokenizer *tokenizer, const char *text, size_t 
 	for (size_t i = 0; i < tokens.count; i++)
 		used += (size_t)snprintf(row + used, room - used, "%s%" PRId64 ":%u:%u", i > 0 ? " " : "",
 		                         tokens.ids[i], tokens.ranges[i].start, tokens.ranges[i].end);
-	tokenized_clear(&tokens);
+	text_tokens_clear(&tokens);
 	return row;
 }
 
 struct problem tokenizer_problem(const struct tokenizer *tokenizer, const char *text, size_t length)
 {
-	struct tokenized tokens;
+	struct text_tokens tokens;
 	struct problem problem = {.code = PROBLEM_NONE};
 	ck_assert(!tokenizer_encode(tokenizer, text, length, true, "/text", &tokens, &problem));
 	ck_assert_ptr_null(tokens.ids);

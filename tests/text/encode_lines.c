@@ -17,7 +17,7 @@
 
 static void encode(const struct tokenizer *tokenizer, const json_t *line, bool special)
 {
-	struct tokenized tokens;
+	struct text_tokens tokens;
 	struct problem problem = {.code = PROBLEM_NONE};
 	const char *text = json_string_value(line);
 	if (!tokenizer_encode(tokenizer, text, json_string_length(line), special, "", &tokens, &problem)) {
@@ -28,7 +28,7 @@ static void encode(const struct tokenizer *tokenizer, const json_t *line, bool s
 		printf("%s%" PRId64 ":%u:%u", i > 0 ? " " : "", tokens.ids[i], tokens.ranges[i].start,
 		       tokens.ranges[i].end);
 	putchar('\n');
-	tokenized_clear(&tokens);
+	text_tokens_clear(&tokens);
 }
 
 static void decode(const struct tokenizer *tokenizer, const json_t *line)

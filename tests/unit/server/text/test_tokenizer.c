@@ -301,13 +301,13 @@ START_TEST(a_word_of_a_megabyte_takes_no_quadratic_time)
 		struct tokenizer *tokenizer = tokenizer_in(path);
 		for (size_t j = 0; j < sizeof units / sizeof units[0]; j++) {
 			size_t unit = strlen(units[j]), length = TOKENIZER_TEXT_MAX / unit * unit;
-			struct tokenized tokens;
+			struct text_tokens tokens;
 			struct problem problem = {.code = PROBLEM_NONE};
 			for (size_t at = 0; at < length; at += unit)
 				memcpy(text + at, units[j], unit);
 			bool good = tokenizer_encode(tokenizer, text, length, true, "", &tokens, &problem);
 			ck_assert_msg(good, "%s: %s", some[i], problem.detail);
-			tokenized_clear(&tokens);
+			text_tokens_clear(&tokens);
 		}
 		tokenizer_free(tokenizer);
 	}
@@ -348,7 +348,7 @@ END_TEST
 
 static void check_decoded(const struct tokenizer *tokenizer, const char *text, const char *wanted)
 {
-	struct tokenized tokens;
+	struct text_tokens tokens;
 	struct problem problem = {.code = PROBLEM_NONE};
 	char *back;
 	size_t length;
@@ -357,7 +357,7 @@ static void check_decoded(const struct tokenizer *tokenizer, const char *text, c
 	ck_assert_str_eq(back, wanted);
 	ck_assert_uint_eq(length, strlen(wanted));
 	free(back);
-	tokenized_clear(&tokens);
+	text_tokens_clear(&tokens);
 }
 
 START_TEST(byte_level_tokens_decode_to_the_text_they_came_from)
