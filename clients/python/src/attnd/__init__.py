@@ -19,7 +19,7 @@ from attnd.errors import (
     TimeoutError,
 )
 from attnd.options import Projections, SomeWeights
-from attnd.results import Attention, Shape, TopWeights
+from attnd.results import Attention, Forward, Shape, TopLogits, TopWeights
 from attnd.transport import Retries
 from attnd.version import __version__
 
@@ -29,6 +29,7 @@ __all__ = [
     "Client",
     "ConnectionError",
     "DeadlineError",
+    "Forward",
     "OverloadedError",
     "Projections",
     "ProtocolError",
@@ -37,6 +38,7 @@ __all__ = [
     "Shape",
     "SomeWeights",
     "TimeoutError",
+    "TopLogits",
     "TopWeights",
     "__version__",
 ]

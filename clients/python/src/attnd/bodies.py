@@ -117,9 +117,9 @@ def decode(media_type: str, body: bytes | bytearray) -> tuple[dict[str, NDArray[
     """The tensors, by dotted name, and the `shape` of a reply to an attention request."""
     if media_type == MEDIA_TYPES["safetensors"]:
         tensors, metadata = safetensors.decode(body)
-        return tensors, _object(metadata.get("shape", "").encode(), "shape")
+        return tensors, object_of(metadata.get("shape", "").encode(), "shape")
     if media_type == MEDIA_TYPES["json"]:
-        reply = _object(body, "the reply")
+        reply = object_of(body, "the reply")
         shape = reply.pop("shape", None)
         if not isinstance(shape, dict):
             raise ProtocolError("the reply has no shape")
@@ -127,7 +127,8 @@ def decode(media_type: str, body: bytes | bytearray) -> tuple[dict[str, NDArray[
     raise ProtocolError(f"a reply of media type {media_type!r}")
 
 
-def _object(text: bytes | bytearray, what: str) -> dict[str, Any]:
+def object_of(text: bytes | bytearray, what: str) -> dict[str, Any]:
+    """The JSON object that a text is."""
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -143,12 +144,13 @@ def _json_arrays(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, ND
         if isinstance(value, dict):
             yield from _json_arrays(value, name + ".")
         else:
-            yield name, _json_array(name, value)
+            yield name, json_array(name, value)
 
 
-def _json_array(name: str, value: Any) -> NDArray[Any]:
+def json_array(name: str, value: Any) -> NDArray[Any]:
+    """Nested lists as an array: of integers where the name says so, else of float32."""
     try:
-        if name.endswith(".indices"):
+        if name.endswith((".indices", "tokens")):
             return np.array(value, dtype=np.int64)
         numbers = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

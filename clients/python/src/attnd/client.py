@@ -8,23 +8,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from attnd import bodies
+from attnd import bodies, forward_bodies
 from attnd.bodies import Encoding
 from attnd.errors import DeadlineError, OverloadedError, ProtocolError, RequestError
 from attnd.options import (
+    Ablation,
     Causal,
     LayerKind,
     Layout,
+    Output,
     OutputDtype,
+    Pooling,
     Positions,
     Precision,
     Projections,
     Statistic,
+    Tokens,
     Weights,
 )
-from attnd.results import Attention
+from attnd.results import Attention, Forward
 from attnd.transport import Reply, Request, Retries, Transport
 
 DEFAULT_URL = "http://127.0.0.1:8080"
@@ -268,6 +272,102 @@ class Client:
         }
         return self._attend(f"{_model_path(model)}/attention", tensors, fields, timeout_ms, timeout, request_id)
 
+    def forward(
+        self,
+        model: str,
+        tokens: Tokens | None = None,
+        *,
+        text: str | Sequence[str] | None = None,
+        embeddings: ArrayLike | None = None,
+        decoder_tokens: Tokens | None = None,
+        decoder_text: str | Sequence[str] | None = None,
+        decoder_embeddings: ArrayLike | None = None,
+        outputs: Output | Sequence[Output] | None = None,
+        layers: Sequence[int] | None = None,
+        heads: Sequence[int] | None = None,
+        queries: Sequence[int] | None = None,
+        top_k: int | None = None,
+        pooling: Pooling | None = None,
+        normalize: bool | None = None,
+        ablate: Sequence[Ablation] | None = None,
+        rollout: bool | None = None,
+        statistics: Sequence[Statistic] | None = None,
+        top_logits: int | None = None,
+        precision: Precision | None = None,
+        output_dtype: OutputDtype | None = None,
+        timeout_ms: int | None = None,
+        timeout: float | None = None,
+        request_id: str | None = None,
+    ) -> Forward:
+        """The stacks of a loaded model: hidden states, attention weights of every layer, pooled vectors, logits.
+
+        One of `tokens`, `text` and `embeddings` is given; for a model of an encoder and a decoder one of the decoder's
+        too, without which only the encoder runs. What is None is not sent, and the daemon's default holds.
+
+        Args:
+            model: its name, as :meth:`models` lists it.
+            tokens: [L] one sequence or [B, L] a batch of token numbers, or rows that differ in length.
+            text: a text or several, for a model with a tokenizer.
+            embeddings: [L, E] or [B, L, E] in the place of the tokens' embeddings, before positions.
+            decoder_tokens: as `tokens`, for the decoder.
+            decoder_text: as `text`.
+            decoder_embeddings: as `embeddings`.
+            outputs: any of ``"hidden"`` (the default), ``"hidden_all"``, ``"weights"``, ``"logits"`` (of the last
+                position), ``"logits_all"``, ``"pooled"``; [] for none of them.
+            layers: of weights and statistics, negative ones from the end; default: all.
+            heads: of weights; default: all.
+            queries: of weights; default: all.
+            top_k: the largest weights of each row only.
+            pooling: ``"mean"`` (default), ``"cls"`` (the first position) or ``"last"``.
+            normalize: whether pooled vectors get length 1.
+            ablate: heads whose weights count as zero: (layer, head), or (kind, layer, head) where the model has kinds.
+            rollout: True returns the attention rollout of each stack.
+            statistics: any of ``"entropy"``, ``"logsumexp"``, ``"max"``, by layer.
+            top_logits: so many of the largest logits of the last position.
+            precision: of a JSON reply.
+            output_dtype: of a safetensors reply.
+            timeout_ms: the daemon's deadline, in milliseconds.
+            timeout: seconds this call may take in all.
+            request_id: the id to log this request under.
+
+        Returns:
+            What was asked for, by name.
+
+        Raises:
+            AttndError: as :meth:`attention`; a model that is not loaded is a RequestError of status 404.
+            TypeError: tokens that are not integers.
+        """
+        fields: dict[str, Any] = {
+            "text": text,
+            "decoder_text": decoder_text,
+            "outputs": outputs,
+            "layers": layers,
+            "heads": heads,
+            "queries": queries,
+            "top_k": top_k,
+            "pooling": pooling,
+            "normalize": normalize,
+            "ablate": ablate,
+            "rollout": rollout,
+            "statistics": statistics,
+            "top_logits": top_logits,
+            "precision": precision,
+            "output_dtype": output_dtype,
+        }
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, rows in (("tokens", tokens), ("decoder_tokens", decoder_tokens)):
+            if rows is not None:
+                made = forward_bodies.as_tokens(name, rows)
+                if isinstance(made, list):
+                    fields[name] = made
+                else:
+                    arrays[name] = made
+        for name, value in (("embeddings", embeddings), ("decoder_embeddings", decoder_embeddings)):
+            if value is not None:
+                arrays[name] = bodies.as_tensor(name, value)
+        reply = self._compute(f"{_model_path(model)}/forward", arrays, fields, timeout_ms, timeout, request_id)
+        return forward_bodies.read(reply.media_type, reply.body, **_computed(reply))
+
     def models(self) -> list[dict[str, Any]]:
         """The loaded models: id, architecture, layers, heads, widths and limits of each."""
         return _data(self._get("/v1/models"))
@@ -314,6 +414,19 @@ class Client:
         request_id: str | None,
     ) -> Attention:
         arrays = {name: bodies.as_tensor(name, value) for name, value in tensors.items() if value is not None}
+        reply = self._compute(path, arrays, fields, timeout_ms, timeout, request_id)
+        found, shape = bodies.decode(reply.media_type, reply.body)
+        return bodies.attention(found, shape, **_computed(reply))
+
+    def _compute(
+        self,
+        path: str,
+        arrays: Mapping[str, NDArray[Any]],
+        fields: Mapping[str, Any],
+        timeout_ms: int | None,
+        timeout: float | None,
+        request_id: str | None,
+    ) -> Reply:
         given = {name: value for name, value in fields.items() if value is not None}
         headers = {**self._headers, "Accept": bodies.MEDIA_TYPES[self.encoding]}
         if timeout_ms is not None:
@@ -321,16 +434,17 @@ class Client:
         if request_id is not None:
             headers["X-Request-Id"] = request_id
         body = bodies.encode(self.encoding, arrays, given)
-        reply = self._send(Request("POST", path, headers, body), timeout)
-        found, shape = bodies.decode(reply.media_type, reply.body)
-        size = reply.headers.get("x-batch-size", "")
-        return bodies.attention(
-            found,
-            shape,
-            timing=_server_timing(reply.headers.get("server-timing", "")),
-            batch_size=int(size) if size.isdecimal() else None,
-            request_id=reply.headers.get("x-request-id"),
-        )
+        return self._send(Request("POST", path, headers, body), timeout)
+
+
+def _computed(reply: Reply) -> dict[str, Any]:
+    """What the headers of a computed reply say of it."""
+    size = reply.headers.get("x-batch-size", "")
+    return {
+        "timing": _server_timing(reply.headers.get("server-timing", "")),
+        "batch_size": int(size) if size.isdecimal() else None,
+        "request_id": reply.headers.get("x-request-id"),
+    }
 
 
 def _model_path(model: str) -> str:

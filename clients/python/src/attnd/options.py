@@ -1,4 +1,4 @@
-"""The types of an attention call's options; what they mean is said at :meth:`attnd.Client.attention`."""
+"""The types of a call's options; what they mean is said at :class:`attnd.Client`'s methods."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ Statistic = Literal["entropy", "logsumexp", "max"]
 OutputDtype = Literal["float32", "float16", "bfloat16", "float64"]
 LayerKind = Literal["self", "cross"]
 Precision = int | Literal["shortest"]
+Output = Literal["hidden", "hidden_all", "weights", "logits", "logits_all", "pooled"]
+Pooling = Literal["mean", "cls", "last"]
+Ablation = tuple[int, int] | tuple[Literal["encoder", "decoder", "cross"], int, int]
+Tokens = ArrayLike | Sequence[Sequence[int]]
 
 
 class Projections(TypedDict, total=False):

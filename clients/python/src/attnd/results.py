@@ -1,4 +1,4 @@
-"""What an attention call gives back."""
+"""What a call gives back."""
 
 from __future__ import annotations
 
@@ -67,6 +67,68 @@ class Attention:
     statistics: Mapping[str, FloatArray] = field(default_factory=dict)
     projected: Mapping[str, FloatArray] = field(default_factory=dict)
     present: Mapping[str, FloatArray] = field(default_factory=dict)
+    timing: Mapping[str, float] = field(default_factory=dict)
+    batch_size: int | None = None
+    request_id: str | None = None
+
+
+class TopLogits(NamedTuple):
+    """The largest logits of the last position, largest first, ties to the lower token.
+
+    Attributes:
+        indices: int64 tokens, [k] or [batch, k].
+        values: their logits, of the same shape.
+    """
+
+    indices: NDArray[np.int64]
+    values: FloatArray
+
+
+IntArray = NDArray[np.int64]
+Rows = FloatArray | list[FloatArray]
+Top = TopWeights | list[TopWeights]
+ByLayer = Mapping[int, Rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Forward:
+    """The result of one forward call; what was not asked for is None, or empty.
+
+    Shapes are those of one sequence: L positions, E width, H heads, V vocabulary. A batch has B before; where its
+    sequences differ in length, and so a result in shape, it is a list by sequence.
+
+    A model of an encoder and a decoder has kinds: there a mapping from ``"encoder"``, ``"decoder"`` and, for attention,
+    ``"cross"`` stands in the place of what is said here of `hidden`, `hidden_all`, `weights`, `rollout` and of each
+    statistic. By layer means a mapping from the layer's number.
+
+    Attributes:
+        tokens: int64 [L], as sent; None where embeddings were.
+        decoder_tokens: likewise.
+        hidden: [L, E], the last hidden states, after the final norm.
+        hidden_all: by number, [L, E]: 0 the embedded input, then what each block gives; the last is `hidden`.
+        weights: by layer, [H, L, L]; with `top_k` a :class:`TopWeights` of [H, L, k].
+        statistics: by name, by layer, [H, L].
+        rollout: [L, L].
+        pooled: [E].
+        logits: [V], of the last position.
+        logits_all: [L, V].
+        top_logits: the largest `logits`.
+        timing: milliseconds by stage (read, parse, queue, compute, format), from Server-Timing.
+        batch_size: sequences in the largest call that computed this, other clients' included; None where unknown.
+        request_id: the request's id, as in the daemon's log; None where unknown.
+    """
+
+    tokens: IntArray | list[IntArray] | None = None
+    decoder_tokens: IntArray | list[IntArray] | None = None
+    hidden: Rows | Mapping[str, Rows] | None = None
+    hidden_all: ByLayer | Mapping[str, ByLayer] = field(default_factory=dict)
+    weights: Mapping[int, Rows | Top] | Mapping[str, Mapping[int, Rows | Top]] = field(default_factory=dict)
+    statistics: Mapping[str, ByLayer | Mapping[str, ByLayer]] = field(default_factory=dict)
+    rollout: Rows | Mapping[str, Rows] | None = None
+    pooled: FloatArray | None = None
+    logits: FloatArray | None = None
+    logits_all: Rows | None = None
+    top_logits: TopLogits | None = None
     timing: Mapping[str, float] = field(default_factory=dict)
     batch_size: int | None = None
     request_id: str | None = None
