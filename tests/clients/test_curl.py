@@ -13,8 +13,11 @@ EXAMPLES = ROOT / "clients" / "curl"
 
 
 @pytest.fixture(scope="module")
-def daemon():
-    with Daemon("--models", ROOT / "config" / "models") as running:
+def daemon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for model in (ROOT / "config/models/tiny-mha", ROOT / "tests/models/gpt2-head"):
+        (folder / model.name).symlink_to(model)
+    with Daemon("--models", folder) as running:
         yield running
 
 
@@ -94,6 +97,16 @@ def test_models(example):
     reply = example("models.sh")
     assert reply["object"] == "list"
     assert "tiny-mha" in [entry["id"] for entry in reply["data"]]
+
+
+def test_forward(example):
+    reply = example("forward.sh", MODEL="gpt2-head", TOKENS="[3,1,4,1]")
+    assert reply["tokens"] == [3, 1, 4, 1] and reply["layers"] == [1]
+    assert len(reply["top_logits"]["indices"]) == 5
+    assert reply["top_logits"]["values"] == sorted(reply["top_logits"]["values"], reverse=True)
+    (top,) = reply["weights"]
+    assert [[len(row) for row in head] for head in top["values"]] == [[3]] * 3
+    assert all(0 < sum(row) <= 1 + 2e-6 for head in top["values"] for row in head)
 
 
 def test_latency(example):
