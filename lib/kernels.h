@@ -51,7 +51,7 @@ struct attn_packed_tile {
 	const float *const *residual; /* likewise */
 };
 
-#define ATTN_PACKED_ROWS ((size_t)96)
+#define ATTN_PACKED_ROWS ((size_t)144)
 
 typedef void attn_packed_fn(const struct attn_packed_tile *tile);
 

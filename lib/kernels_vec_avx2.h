@@ -194,6 +194,13 @@ VEC_INLINE float vec_sum(vec a)
 	return _mm_cvtss_f32(_mm_add_ss(m, _mm_shuffle_ps(m, m, 1)));
 }
 
+/* a, in a register from here on: compilers do not read it from memory again for each use. */
+VEC_INLINE vec vec_keep(vec a)
+{
+	__asm__("" : "+x"(a));
+	return a;
+}
+
 /* Asks for the cache line of at, which need not be readable. */
 VEC_INLINE void vec_prefetch(const float *at)
 {

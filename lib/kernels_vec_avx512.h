@@ -166,6 +166,12 @@ VEC_INLINE float vec_sum(vec a)
 	return _mm512_reduce_add_ps(a);
 }
 
+VEC_INLINE vec vec_keep(vec a)
+{
+	__asm__("" : "+v"(a));
+	return a;
+}
+
 VEC_INLINE void vec_prefetch(const float *at)
 {
 	_mm_prefetch((const char *)at, _MM_HINT_T0);
