@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "kernels.h"
+#include "kernels_activation.h"
 #include "packed.h"
 #include "rounding.h"
 
@@ -117,18 +118,14 @@ VEC_TARGET static void packed_sums_of(size_t rows, const float *const *x, const 
 }
 
 /* What follows the sum of count numbers, at most a vector; whole where count is known to be VEC_WIDTH. */
-VEC_INLINE void packed_finish(const struct attn_packed_tile *tile, const bool whole, float *sums, size_t row,
-                              size_t column, size_t count)
+VEC_INLINE void packed_finish(const struct attn_packed_tile *tile, const bool whole, const float *sums,
+                              size_t row, size_t column, size_t count)
 {
 #define PACKED_LOAD(at) (whole ? vec_load(at) : vec_load_part(at, count))
 	vec v = vec_load(sums);
 	if (tile->bias != NULL)
 		v = vec_add(v, PACKED_LOAD(tile->bias + column));
-	if (tile->activation != ATTN_ACTIVATION_NONE) {
-		vec_store(sums, v);
-		attn_activation_apply(tile->activation, sums, count);
-		v = vec_load(sums);
-	}
+	v = vec_activate(tile->activation, v);
 	if (tile->factor != NULL)
 		v = vec_mul(v, PACKED_LOAD(tile->factor[row] + column));
 	if (tile->residual != NULL)
@@ -148,7 +145,7 @@ VEC_TARGET static void packed_write(const struct attn_packed_tile *tile, size_t 
 	const size_t from = attn_larger(tile->first, start);
 	const size_t to = attn_smaller(tile->first + tile->columns, start + PACKED_STRIP);
 	for (size_t r = 0; r < rows; r++) {
-		float *sum = sums + r * PACKED_STRIP + (from - start);
+		const float *sum = sums + r * PACKED_STRIP + (from - start);
 		for (size_t j = 0; j < to - from; j += VEC_WIDTH) {
 			const size_t column = from - tile->first + j, count = to - from - j;
 			if (count >= VEC_WIDTH)

@@ -10,6 +10,16 @@
 
 #include "attn.h"
 #include "suite.h"
+#include "wide_kernels.h"
+
+#include <string.h>
+
+/* Whether large shapes take it too long. */
+static inline bool kernel_set_is_slow(const attn_kernels *kernels)
+{
+	const char *name = attn_kernels_name(kernels);
+	return strcmp(name, "reference") == 0 || strcmp(name, "wide") == 0;
+}
 
 static inline void kernel_set_run(const char *name, void (*test)(attn_kernels *kernels))
 {
@@ -38,6 +48,17 @@ static inline void kernel_set_run(const char *name, void (*test)(attn_kernels *k
 	START_TEST(rule##_on_reference)                                                                      \
 	{                                                                                                    \
 		kernel_set_run("reference", rule);                                                           \
+	}                                                                                                    \
+	END_TEST
+
+/* The same on the templates of AVX-512, which any CPU runs slowly. */
+#define ON_WIDE(rule)                                                                                        \
+	START_TEST(rule##_on_wide)                                                                           \
+	{                                                                                                    \
+		attn_kernels *kernels = wide_kernels_new();                                                  \
+		ck_assert_ptr_nonnull(kernels);                                                              \
+		rule(kernels);                                                                               \
+		attn_kernels_free(kernels);                                                                  \
 	}                                                                                                    \
 	END_TEST
 

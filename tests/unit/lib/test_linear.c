@@ -154,7 +154,7 @@ static void a_linear_map_is_what_plain_loops_give(attn_kernels *kernels)
 	struct fixture fixture;
 	fixture_init(&fixture, 21);
 	attn_arena_mark empty = attn_arena_here(fixture.draw.arena);
-	const bool slow = strcmp(attn_kernels_name(kernels), "reference") == 0;
+	const bool slow = kernel_set_is_slow(kernels);
 	for (size_t i = 0; i < 150; i++) {
 		struct draw *draw = &fixture.draw;
 		const bool wide = i % 10 == 0 && !slow;
@@ -167,6 +167,7 @@ static void a_linear_map_is_what_plain_loops_give(attn_kernels *kernels)
 	fixture_close(&fixture);
 }
 ON_EACH_SET(a_linear_map_is_what_plain_loops_give)
+ON_WIDE(a_linear_map_is_what_plain_loops_give)
 
 /* ---- bits */
 
@@ -204,6 +205,7 @@ static void a_row_keeps_its_bits_among_any_others(attn_kernels *kernels)
 	fixture_close(&fixture);
 }
 ON_EACH_SET(a_row_keeps_its_bits_among_any_others)
+ON_WIDE(a_row_keeps_its_bits_among_any_others)
 
 /* ---- what is not finite */
 
@@ -231,6 +233,7 @@ static void a_nan_stays_in_its_row(attn_kernels *kernels)
 	fixture_close(&fixture);
 }
 ON_EACH_SET(a_nan_stays_in_its_row)
+ON_WIDE(a_nan_stays_in_its_row)
 
 /* ---- packing */
 
@@ -261,6 +264,7 @@ static void packed_weights_read_back_as_they_were(attn_kernels *kernels)
 	fixture_close(&fixture);
 }
 ON_EACH_SET(packed_weights_read_back_as_they_were)
+ON_WIDE(packed_weights_read_back_as_they_were)
 
 START_TEST(weights_packed_for_other_kernels_are_refused)
 {
@@ -298,7 +302,43 @@ START_TEST(sizes_that_overflow_are_told)
 }
 END_TEST
 
-SUITE_MAIN("linear", EACH_SET(a_linear_map_is_what_plain_loops_give),
-           EACH_SET(a_row_keeps_its_bits_among_any_others), EACH_SET(a_nan_stays_in_its_row),
-           EACH_SET(packed_weights_read_back_as_they_were), weights_packed_for_other_kernels_are_refused,
+/* ---- activations */
+
+static void an_activation_is_close_to_its_definition(attn_kernels *kernels)
+{
+	enum { COUNT = 20000 };
+	struct fixture fixture;
+	fixture_init(&fixture, 26);
+	struct draw *draw = &fixture.draw;
+	const float one = 1;
+	attn_linear linear = {.weight = &one, .in = 1, .out = 1, .stride = 1};
+	linear = pack_linear(draw, kernels, &linear);
+	float *x = draw_floats(draw, COUNT), *y = draw_floats(draw, COUNT);
+	for (size_t i = 0; i < COUNT; i++) /* dense near 0, out to 100 */
+		x[i] = 100 * x[i] * x[i] * x[i];
+	for (size_t a = 0; a < sizeof(ACTIVATIONS) / sizeof(*ACTIVATIONS); a++) {
+		struct attn_linear_call call = {.linear = &linear,
+		                                .rows = COUNT,
+		                                .count = 1,
+		                                .x = {.data = x},
+		                                .y = {.data = y},
+		                                .activation = ACTIVATIONS[a]};
+		run(kernels, &fixture.serial, &call);
+		for (size_t i = 0; i < COUNT; i++) {
+			const double wanted = activation(ACTIVATIONS[a], (double)x[i]);
+			if (!(fabs((double)y[i] - wanted) <= 4e-7 * fmax(fabs((double)x[i]), 1e-3)))
+				ck_abort_msg("activation %zu of %.9g is %.9g, should be %.9g", a,
+				             (double)x[i], (double)y[i], wanted);
+		}
+	}
+	fixture_close(&fixture);
+}
+ON_EACH_SET(an_activation_is_close_to_its_definition)
+ON_WIDE(an_activation_is_close_to_its_definition)
+
+#define SETS(rule) EACH_SET(rule), rule##_on_wide
+
+SUITE_MAIN("linear", SETS(a_linear_map_is_what_plain_loops_give), SETS(a_row_keeps_its_bits_among_any_others),
+           SETS(a_nan_stays_in_its_row), SETS(packed_weights_read_back_as_they_were),
+           SETS(an_activation_is_close_to_its_definition), weights_packed_for_other_kernels_are_refused,
            sizes_that_overflow_are_told)
