@@ -85,6 +85,8 @@ $(BUILD)/tests/text/%: $(BUILD)/tests/text/%.o $(BUILD)/libserver.a $(BUILD)/lib
 $(BUILD)/tests/bench/%: $(BUILD)/tests/bench/%.o $(BUILD)/libserver.a $(BUILD)/libattn.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 $(BUILD)/tests/%.o: ALL_CPPFLAGS += -Itests/support
+# Its vectors are passed between functions of one file alone, so that their ABI does not matter.
+$(BUILD)/tests/support/wide_kernels.o: ALL_CFLAGS += -Wno-psabi
 
 # A fuzz driver has LLVMFuzzerTestOneInput; without clang's fuzzer (FUZZ=1) it gets a main that reads files.
 FUZZ ?=

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "packed.h"
 
 /* Largest extents of a random product; matrices of these sizes are drawn once and read in part. */
 #define ROWS ((size_t)96) /* two tiles of ATTN_ROW_TILE_MAX */
@@ -81,12 +82,10 @@ static struct attn_gemm draw_gemm(struct check *check)
 	};
 }
 
-/* Compares product by a kernel with plain loops; inputs are in [-1, 1]. */
-static attn_status check_gemm(struct check *check, const char *name, attn_gemm_fn *kernel,
-                              struct attn_gemm gemm)
+/* Compares what was found for a product with plain loops; inputs are in [-1, 1]. */
+static attn_status compare(struct check *check, const char *name, struct attn_gemm gemm)
 {
 	const float limit = 1e-6f * (1.0f + 0.1f * (float)gemm.k);
-	kernel(&gemm);
 	gemm.c = check->wanted;
 	check->reference.gemm(&gemm);
 	for (size_t i = 0; i < gemm.m; i++) {
@@ -105,6 +104,13 @@ static attn_status check_gemm(struct check *check, const char *name, attn_gemm_f
 	return ATTN_OK;
 }
 
+static attn_status check_gemm(struct check *check, const char *name, attn_gemm_fn *kernel,
+                              struct attn_gemm gemm)
+{
+	kernel(&gemm);
+	return compare(check, name, gemm);
+}
+
 static attn_status check_products(struct check *check)
 {
 	attn_status status = ATTN_OK;
@@ -117,6 +123,74 @@ static attn_status check_products(struct check *check)
 		gemm.alpha = 0.125f;
 		if (status == ATTN_OK)
 			status = check_gemm(check, "gemm", check->kernels->gemm, gemm);
+	}
+	return status;
+}
+
+/* ---- products of packed weights against the plain loops */
+
+static attn_packed *pack(struct check *check, attn_arena *arena, const struct attn_gemm *gemm)
+{
+	const size_t bytes = attn_packed_bytes(check->kernels, gemm->k, gemm->n);
+	void *memory = attn_arena_alloc(arena, bytes);
+	if (memory == NULL)
+		return NULL;
+	attn_packed *packed = attn_packed_init(memory, check->kernels, gemm->k, gemm->n);
+	attn_packed_put(packed, 0, gemm->n, gemm->b, gemm->ldb,
+	                gemm->b_transposed ? ATTN_OUT_IN : ATTN_IN_OUT);
+	return packed;
+}
+
+/* found [rows, COLUMNS] = a [rows, INNER] times all columns of packed from first on. */
+static void packed_run(struct check *check, const attn_packed *packed, size_t first, size_t row, size_t rows)
+{
+	const float *x[ROWS];
+	float *y[ROWS];
+	for (size_t r = 0; r < rows; r++) {
+		x[r] = check->a + (row + r) * INNER;
+		y[r] = check->found + r * COLUMNS + first;
+	}
+	const struct attn_packed_tile tile = {
+	    .packed = packed,
+	    .first = first,
+	    .columns = attn_packed_out(packed) - first,
+	    .rows = rows,
+	    .x = x,
+	    .y = y,
+	};
+	check->kernels->packed(&tile);
+}
+
+/* A row alone, from a column on, must have the bits it has among others. */
+static attn_status check_packed_row(struct check *check, const struct attn_gemm *gemm,
+                                    const attn_packed *packed)
+{
+	const size_t row = draw(check) % gemm->m, first = draw(check) % gemm->n;
+	memcpy(check->wanted, check->found + row * COLUMNS, COLUMNS * sizeof(float));
+	packed_run(check, packed, first, row, 1);
+	if (memcmp(check->found + first, check->wanted + first, (gemm->n - first) * sizeof(float)) == 0)
+		return ATTN_OK;
+	return attn_error_set(
+	    check->err, ATTN_SELF_CHECK,
+	    "%s kernels: packed [%zu,%zu]x[%zu,%zu]: the bits of row %zu depend on the others",
+	    attn_kernels_name(check->kernels), gemm->m, gemm->k, gemm->k, gemm->n, row);
+}
+
+static attn_status check_packed(struct check *check, attn_arena *arena)
+{
+	attn_status status = ATTN_OK;
+	for (int round = 0; round < ROUNDS && status == ATTN_OK; round++) {
+		struct attn_gemm gemm = draw_gemm(check);
+		gemm.m = round % 2 == 0 ? gemm.m : 1 + gemm.m % 8; /* few rows have ways of their own */
+		const attn_arena_mark mark = attn_arena_here(arena);
+		const attn_packed *packed = pack(check, arena, &gemm);
+		if (packed == NULL)
+			return attn_error_set(check->err, ATTN_MEMORY, "no memory for the self-check");
+		packed_run(check, packed, 0, 0, gemm.m);
+		status = compare(check, "packed", gemm);
+		if (status == ATTN_OK)
+			status = check_packed_row(check, &gemm, packed);
+		attn_arena_rewind(arena, mark);
 	}
 	return status;
 }
@@ -217,6 +291,8 @@ attn_status attn_kernels_self_check(attn_kernels *kernels, uint64_t seed, attn_e
 		goto out;
 	}
 	status = check_products(&check);
+	if (status == ATTN_OK && kernels->packed != NULL)
+		status = check_packed(&check, arena);
 	if (status == ATTN_OK)
 		status = check_rows(&check);
 	if (status == ATTN_OK)

@@ -1,5 +1,5 @@
 /*
- * kernel_sets.h - runs one test on every kernel set that this CPU can run.
+ * kernel_sets.h - runs one test on every kernel set that this CPU can run, and on the templates of AVX-512.
  *
  *   static void rule_15_one_key_weighs_one(attn_kernels *kernels) { ... }
  *   ON_EACH_SET(rule_15_one_key_weighs_one)
@@ -24,12 +24,17 @@ static inline bool kernel_set_is_slow(const attn_kernels *kernels)
 static inline void kernel_set_run(const char *name, void (*test)(attn_kernels *kernels))
 {
 	attn_kernels *kernels = NULL;
-	attn_status status = attn_kernels_new(name, &kernels);
+	attn_status status = ATTN_OK;
+	if (strcmp(name, "wide") == 0)
+		kernels = wide_kernels_new();
+	else
+		status = attn_kernels_new(name, &kernels);
 	if (status == ATTN_UNSUPPORTED) {
 		suite_skip("this CPU cannot run these kernels");
 		return;
 	}
 	ck_assert_int_eq(status, ATTN_OK);
+	ck_assert_ptr_nonnull(kernels);
 	test(kernels);
 	attn_kernels_free(kernels);
 }
@@ -38,6 +43,11 @@ static inline void kernel_set_run(const char *name, void (*test)(attn_kernels *k
 	START_TEST(rule##_on_native)                                                                         \
 	{                                                                                                    \
 		kernel_set_run("native", rule);                                                              \
+	}                                                                                                    \
+	END_TEST                                                                                             \
+	START_TEST(rule##_on_wide)                                                                           \
+	{                                                                                                    \
+		kernel_set_run("wide", rule);                                                                \
 	}                                                                                                    \
 	END_TEST                                                                                             \
 	START_TEST(rule##_on_blas)                                                                           \
@@ -51,17 +61,6 @@ static inline void kernel_set_run(const char *name, void (*test)(attn_kernels *k
 	}                                                                                                    \
 	END_TEST
 
-/* The same on the templates of AVX-512, which any CPU runs slowly. */
-#define ON_WIDE(rule)                                                                                        \
-	START_TEST(rule##_on_wide)                                                                           \
-	{                                                                                                    \
-		attn_kernels *kernels = wide_kernels_new();                                                  \
-		ck_assert_ptr_nonnull(kernels);                                                              \
-		rule(kernels);                                                                               \
-		attn_kernels_free(kernels);                                                                  \
-	}                                                                                                    \
-	END_TEST
-
-#define EACH_SET(rule) rule##_on_native, rule##_on_blas, rule##_on_reference
+#define EACH_SET(rule) rule##_on_native, rule##_on_wide, rule##_on_blas, rule##_on_reference
 
 #endif

@@ -13,8 +13,8 @@
 #define VEC_TARGET
 #define VEC_INLINE static inline
 
-/* These functions are not inlined everywhere, as those of an instruction set are: passing their vectors has
- * no ABI to keep, and numbers of rows that a template never asks for look possible. */
+/* These functions are not inlined everywhere, as those of an instruction set are, and numbers of rows that a
+ * template never asks for look possible. */
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Warray-bounds"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -155,6 +155,19 @@ VEC_INLINE vec_mask vec_less(vec a, vec b)
 VEC_INLINE vec_mask vec_is_nan(vec a)
 {
 	return a != a;
+}
+
+VEC_INLINE vec_mask vec_bytes(const uint8_t *at)
+{
+	vec_mask each;
+	for (size_t i = 0; i < VEC_WIDTH; i++)
+		each[i] = at[i] != 0 ? -1 : 0;
+	return each;
+}
+
+VEC_INLINE vec vec_lanes(void)
+{
+	VEC_EACH((float)i);
 }
 
 VEC_INLINE float vec_greatest(vec a)

@@ -223,7 +223,7 @@ static void check_layers(attn_kernels *kernels, uint64_t seed, size_t cases)
 
 static size_t cases_for(const attn_kernels *kernels)
 {
-	return strcmp(attn_kernels_name(kernels), "reference") == 0 ? 15 : 60;
+	return kernel_set_is_slow(kernels) ? 15 : 60;
 }
 
 static void a_layer_does_not_depend_on_batch_mates_slot_threads_or_outputs(attn_kernels *kernels)
@@ -289,7 +289,7 @@ static void products_of_several_threads_do_not_disturb_each_other(attn_kernels *
 	                      wanted};
 	kernels->gemm(&crowd.gemm);
 	attn_executor *threads = &fixture.threads.executor;
-	size_t tiles = strcmp(attn_kernels_name(kernels), "reference") == 0 ? 1000 : 50000;
+	size_t tiles = kernel_set_is_slow(kernels) ? 1000 : 50000;
 	ck_assert_int_eq(threads->parallel_for(threads, tiles, crowd_tile, &crowd), ATTN_OK);
 	fixture_close(&fixture);
 }

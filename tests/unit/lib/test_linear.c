@@ -167,7 +167,6 @@ static void a_linear_map_is_what_plain_loops_give(attn_kernels *kernels)
 	fixture_close(&fixture);
 }
 ON_EACH_SET(a_linear_map_is_what_plain_loops_give)
-ON_WIDE(a_linear_map_is_what_plain_loops_give)
 
 /* ---- bits */
 
@@ -205,7 +204,6 @@ static void a_row_keeps_its_bits_among_any_others(attn_kernels *kernels)
 	fixture_close(&fixture);
 }
 ON_EACH_SET(a_row_keeps_its_bits_among_any_others)
-ON_WIDE(a_row_keeps_its_bits_among_any_others)
 
 /* ---- what is not finite */
 
@@ -233,7 +231,6 @@ static void a_nan_stays_in_its_row(attn_kernels *kernels)
 	fixture_close(&fixture);
 }
 ON_EACH_SET(a_nan_stays_in_its_row)
-ON_WIDE(a_nan_stays_in_its_row)
 
 /* ---- packing */
 
@@ -264,7 +261,6 @@ static void packed_weights_read_back_as_they_were(attn_kernels *kernels)
 	fixture_close(&fixture);
 }
 ON_EACH_SET(packed_weights_read_back_as_they_were)
-ON_WIDE(packed_weights_read_back_as_they_were)
 
 START_TEST(weights_packed_for_other_kernels_are_refused)
 {
@@ -334,11 +330,9 @@ static void an_activation_is_close_to_its_definition(attn_kernels *kernels)
 	fixture_close(&fixture);
 }
 ON_EACH_SET(an_activation_is_close_to_its_definition)
-ON_WIDE(an_activation_is_close_to_its_definition)
 
-#define SETS(rule) EACH_SET(rule), rule##_on_wide
-
-SUITE_MAIN("linear", SETS(a_linear_map_is_what_plain_loops_give), SETS(a_row_keeps_its_bits_among_any_others),
-           SETS(a_nan_stays_in_its_row), SETS(packed_weights_read_back_as_they_were),
-           SETS(an_activation_is_close_to_its_definition), weights_packed_for_other_kernels_are_refused,
+SUITE_MAIN("linear", EACH_SET(a_linear_map_is_what_plain_loops_give),
+           EACH_SET(a_row_keeps_its_bits_among_any_others), EACH_SET(a_nan_stays_in_its_row),
+           EACH_SET(packed_weights_read_back_as_they_were),
+           EACH_SET(an_activation_is_close_to_its_definition), weights_packed_for_other_kernels_are_refused,
            sizes_that_overflow_are_told)

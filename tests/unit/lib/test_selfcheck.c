@@ -64,6 +64,44 @@ static float row_max_of_first(const float *row, size_t n)
 	return row[0];
 }
 
+/* As if many rows lost the first column of the last. */
+static void packed_last_row_off(const struct attn_packed_tile *tile)
+{
+	attn_kernels *wide = wide_kernels_new();
+	ck_assert_ptr_nonnull(wide);
+	wide->packed(tile);
+	attn_kernels_free(wide);
+	if (tile->rows > 70)
+		tile->y[tile->rows - 1][0] = 0;
+}
+
+/* Right, but rounding follows the number of rows. */
+static void packed_by_count(const struct attn_packed_tile *tile)
+{
+	attn_kernels *wide = wide_kernels_new();
+	ck_assert_ptr_nonnull(wide);
+	wide->packed(tile);
+	attn_kernels_free(wide);
+	for (size_t r = 0; tile->rows > 3 && r < tile->rows; r++)
+		for (size_t j = 0; j < tile->columns; j++)
+			tile->y[r][j] = nextafterf(tile->y[r][j], INFINITY);
+}
+
+static void check_packed_refused(attn_packed_fn *packed, const char *culprit)
+{
+	attn_kernels *kernels = wide_kernels_new();
+	ck_assert_ptr_nonnull(kernels);
+	kernels->packed = packed;
+	check_refused(kernels, culprit);
+}
+
+START_TEST(wrong_products_with_packed_weights_are_refused)
+{
+	check_packed_refused(packed_last_row_off, "packed");
+	check_packed_refused(packed_by_count, "depend on the others");
+}
+END_TEST
+
 START_TEST(a_wrong_kernel_is_refused)
 {
 	attn_kernels *kernels = blas();
@@ -163,5 +201,6 @@ START_TEST(sets_have_names_and_an_unknown_one_is_refused)
 END_TEST
 
 SUITE_MAIN("selfcheck", EACH_SET(sound_kernels_pass_for_any_seed), a_wrong_kernel_is_refused,
+           wrong_products_with_packed_weights_are_refused,
            kernels_whose_rows_depend_on_their_place_or_number_stop_stacking,
            a_row_tile_lifts_products_out_of_the_small_path, sets_have_names_and_an_unknown_one_is_refused)
