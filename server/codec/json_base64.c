@@ -1,6 +1,7 @@
 #include "codec/json_walk.h"
 
 #include "codec/base64.h"
+#include "codec/large.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
  * refuses. */
 static bool decode(struct json_array *array, const char *text, size_t length, size_t *bad, bool *memory)
 {
-	uint8_t *bytes = malloc(base64_room(length) + 1);
+	size_t room = base64_room(length) + 1;
+	uint8_t *bytes = large_block(malloc(room), room);
 	*memory = bytes != NULL;
 	if (bytes == NULL)
 		return false;
