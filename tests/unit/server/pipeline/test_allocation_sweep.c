@@ -471,12 +471,12 @@ ON_EACH_SET(a_request_through_a_model_ends_right_or_with_memory)
 static void a_forward_request_ends_right_or_with_memory(attn_kernels *kernels)
 {
 	static const char *const texts[] = {
-	    "{'tokens':[[1,2],[3],[4,5]],'outputs':['hidden','hidden_all','weights','logits','pooled'],"
-	    "'layers':[-1],'queries':[0],'heads':[0],'top_logits':2,'statistics':'entropy','rollout':true,"
-	    "'ablate':[[0,1]]}",
+	    ("{'tokens':[[1,2],[3],[4,5]],'outputs':['hidden','hidden_all','weights','logits','pooled'],"
+	     "'layers':[-1],'queries':[0],'heads':[0],'top_logits':2,'statistics':'entropy','rollout':true,"
+	     "'ablate':[[0,1]]}"),
 	    "{'tokens':{'shape':[1],'dtype':'int32','base64':'AQAAAA=='},'outputs':'weights','top_k':1}",
-	    "{'embeddings':{'shape':[1,24],'data':[1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8]},"
-	    "'outputs':'logits_all'}",
+	    ("{'embeddings':{'shape':[1,24],'data':[1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8]},"
+	     "'outputs':'logits_all'}"),
 	};
 	struct registry *registry = NULL;
 	attn_error error;
