@@ -388,10 +388,11 @@ enum { ATTN_FIRST_STACK, ATTN_SECOND_STACK, ATTN_STACKS };
 enum { ATTN_CROSS_STACKS = ATTN_STACKS, ATTN_STACK_KINDS };
 
 typedef struct attn_stack_info {
-	size_t layers;    /* blocks; 0: there is no such stack */
-	size_t heads;     /* of each block */
-	size_t width;     /* of embeddings and hidden states */
-	size_t positions; /* longest sequence; 0: without bound */
+	size_t layers;     /* blocks; 0: there is no such stack */
+	size_t heads;      /* of each block */
+	size_t width;      /* of embeddings and hidden states */
+	size_t positions;  /* longest sequence; 0: without bound */
+	size_t vocabulary; /* the tokens it reads are below it; 0: it takes embeddings only */
 	bool causal;
 } attn_stack_info;
 
@@ -406,8 +407,9 @@ typedef struct attn_model_info {
 	size_t parameters; /* numbers in the weights */
 	size_t bytes;      /* memory they take */
 	attn_stack_info stacks[ATTN_STACKS];
-	size_t vocabulary; /* tokens are below it; 0: the model takes embeddings only */
-	bool logits;       /* there is a head that predicts tokens */
+	size_t vocabulary;  /* of the first stack */
+	bool logits;        /* there is a head that predicts tokens */
+	size_t logit_count; /* numbers of a row of logits; 0: there is no head */
 } attn_model_info;
 
 /* Reads <directory>/config.json and model.safetensors (or model.safetensors.index.json and its shards), and
@@ -446,7 +448,7 @@ typedef struct attn_forward_call {
 	attn_pooling pooling;
 	bool normalize;    /* pooled vectors to length 1 */
 	bool rollout;      /* sequences may ask for rollouts, for which there is more scratch then */
-	size_t top_logits; /* columns of top_logit_*, at most the vocabulary */
+	size_t top_logits; /* columns of top_logit_*, at most logit_count */
 } attn_forward_call;
 
 /* Results of one attention layer; each contiguous, NULL when not asked for. keys are the positions of the
@@ -460,7 +462,7 @@ typedef struct attn_layer_results {
 
 /* One sequence in one stack: tokens or embeddings, and its results. */
 typedef struct attn_forward_stack {
-	const int64_t *tokens;   /* [length], each in [0, vocabulary); NULL: embeddings */
+	const int64_t *tokens;   /* [length], each in [0, the stack's vocabulary); NULL: embeddings */
 	const float *embeddings; /* [length, width], in the place of token embeddings: before positions */
 	/* [layers + 1] pointers, or NULL: the embedded input, then what each block gives, as transformers'
 	 * output_hidden_states; the last is after the final norm. Each NULL or [length, width]. */
@@ -472,8 +474,8 @@ typedef struct attn_forward_sequence {
 	attn_forward_stack stacks[ATTN_STACKS];
 	const attn_layer_results *attention[ATTN_STACK_KINDS]; /* each NULL or [layers] */
 	float *pooled;     /* [width], of the first stack's last hidden states; zeros without positions */
-	float *logits;     /* [vocabulary], at the last position of the last stack that ran */
-	float *logits_all; /* [length, vocabulary] */
+	float *logits;     /* [logit_count], at the last position of the last stack that ran */
+	float *logits_all; /* [length, logit_count] */
 	int64_t *top_logit_indices; /* [top_logits] of the last position, largest first */
 	float *top_logit_values;
 } attn_forward_sequence;

@@ -219,6 +219,7 @@ static attn_stack_info stack_info(const attn_stack *stack)
 	    .heads = stack->blocks[0].self.layer->heads,
 	    .width = stack->width,
 	    .positions = stack->positions,
+	    .vocabulary = stack->embedding.tokens.count,
 	    .causal = stack->blocks[0].self.options->causal != ATTN_CAUSAL_NONE,
 	};
 }
@@ -244,6 +245,7 @@ attn_model_info attn_model_info_of(const attn_model *model)
 	               stack_info(&model->stacks[ATTN_SECOND_STACK])},
 	    .vocabulary = model->stacks[ATTN_FIRST_STACK].embedding.tokens.count,
 	    .logits = model->head.linear.out > 0,
+	    .logit_count = model->head.linear.out,
 	};
 }
 

@@ -60,7 +60,7 @@ static bool check_tokens(struct meaning *meaning, size_t stack)
 {
 	const struct token_rows *rows = &meaning->request->inputs[stack].rows;
 	const char *pointer = forward_input_pointer(meaning->request, stack);
-	size_t vocabulary = meaning->request->info.vocabulary;
+	size_t vocabulary = meaning->request->info.stacks[stack].vocabulary;
 	if (vocabulary == 0)
 		return problem_set(meaning->problem, PROBLEM_BAD_VALUE, pointer,
 		                   "the model has no vocabulary; send `%s`",
@@ -198,8 +198,8 @@ static bool resolve_logits(struct meaning *meaning)
 	const struct forward_fields *fields = meaning->fields;
 	bool last = fields->outputs[FORWARD_LOGITS] || fields->top_logits > 0;
 	const char *pointer = fields->top_logits > 0 ? "/top_logits" : "/outputs";
-	size_t vocabulary = request->info.vocabulary;
-	request->top_logits = fields->top_logits < vocabulary ? fields->top_logits : vocabulary;
+	size_t most = request->info.logit_count;
+	request->top_logits = fields->top_logits < most ? fields->top_logits : most;
 	if (!last && !fields->outputs[FORWARD_LOGITS_ALL])
 		return true;
 	if (!request->info.logits)

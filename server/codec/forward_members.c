@@ -277,13 +277,12 @@ static void list_logits(struct listing *listing)
 {
 	const struct forward_request *request = listing->request;
 	size_t last = request->inputs[ATTN_SECOND_STACK].given ? ATTN_SECOND_STACK : ATTN_FIRST_STACK;
-	size_t vocabulary = request->info.vocabulary;
-	struct forward_member like = {
-	    .result = FORWARD_RESULT_LOGITS, .rank = 1, .dims = {fixed(vocabulary)}};
+	size_t numbers = request->info.logit_count;
+	struct forward_member like = {.result = FORWARD_RESULT_LOGITS, .rank = 1, .dims = {fixed(numbers)}};
 	if (request->wants[FORWARD_LOGITS])
 		list(listing, &like, "logits");
 	like = (struct forward_member){
-	    .result = FORWARD_RESULT_LOGITS_ALL, .rank = 2, .dims = {length_of(last), fixed(vocabulary)}};
+	    .result = FORWARD_RESULT_LOGITS_ALL, .rank = 2, .dims = {length_of(last), fixed(numbers)}};
 	if (request->wants[FORWARD_LOGITS_ALL])
 		list(listing, &like, "logits_all");
 	if (request->top_logits == 0)

@@ -65,7 +65,7 @@ static void check_inputs(const struct forward_request *request)
 			       (positions == 0 || input->rows.lengths[row] <= positions));
 		for (size_t i = 0; i < input->rows.count && input->rows.values != NULL; i++)
 			expect(input->rows.values[i] >= 0 &&
-			       (size_t)input->rows.values[i] < request->info.vocabulary);
+			       (size_t)input->rows.values[i] < request->info.stacks[stack].vocabulary);
 	}
 }
 
