@@ -126,7 +126,7 @@ demo: ## the textbook's four embeddings through the daemon, with a heat map of t
 
 # ---- checking: tests/support/suites.py lists what each group runs
 TALLY = $(PYTHON) tests/support/tally.py --build $(BUILD)
-.PHONY: check check-unit check-integration check-clients check-weights sanitize tsan valgrind fuzz lint format coverage check-container check-floats
+.PHONY: check check-unit check-integration check-clients check-weights sanitize tsan valgrind fuzz lint format coverage check-container check-floats check-exp
 check: ## every test; installs what is missing; last line `N passed, N failed, N skipped`
 	@./bootstrap.sh test
 	@$(TALLY) lint unit fuzz asan tsan integration clients package valgrind
@@ -162,6 +162,8 @@ check-container: ## build the Dockerfile with buildah and ask the image a questi
 	@tests/container/build.sh
 
 check-floats: $(BUILD)/tests/bench/exhaustive_floats ## print and read back every float32 (minutes)
+	$<
+check-exp: $(BUILD)/tests/bench/exhaustive_exp ## the softmax's exponential of every float32 it can meet (a minute)
 	$<
 
 PEERS ?= $(PYTHON)

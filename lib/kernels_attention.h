@@ -325,29 +325,46 @@ VEC_TARGET static void attend_softmax(const struct attn_softmax_panel *p)
 
 /* ---- weights */
 
-VEC_INLINE void attend_scale_vector(float *out, const float *row, float factor, bool stream)
-{
-	const vec scaled = vec_mul(vec_load(row), vec_set(factor));
-	if (stream)
-		vec_stream(out, scaled);
-	else
-		vec_store(out, scaled);
-}
-
-/* Streams past the caches from the first place of out that is aligned for it. */
-VEC_TARGET static void attend_scale(float *out, const float *row, size_t n, float factor, bool stream)
+/* Whole pairs of vectors of out, aligned to a vector where stream; how many numbers they are. */
+VEC_INLINE size_t attend_scale_pairs(float *out, const float *row, size_t n, vec factor, const bool stream)
 {
 	size_t i = 0;
-	const size_t past = (uintptr_t)out / sizeof(float) % VEC_WIDTH;
-	if (stream && past > 0) {
-		const size_t head = attn_smaller(n, VEC_WIDTH - past);
-		vec_store_part(out, head, vec_mul(vec_load_part(row, head), vec_set(factor)));
-		i = head;
+	for (; i + 2 * VEC_WIDTH <= n; i += 2 * VEC_WIDTH) {
+		const vec first = vec_mul(vec_load(row + i), factor);
+		const vec second = vec_mul(vec_load(row + i + VEC_WIDTH), factor);
+		if (stream) {
+			vec_stream(out + i, first);
+			vec_stream(out + i + VEC_WIDTH, second);
+		} else {
+			vec_store(out + i, first);
+			vec_store(out + i + VEC_WIDTH, second);
+		}
 	}
+	return i;
+}
+
+/* Less than a vector. */
+VEC_INLINE void attend_scale_part(float *out, const float *row, size_t n, vec factor)
+{
+	vec_store_part(out, n, vec_mul(vec_load_part(row, n), factor));
+}
+
+/* Streams from the first place of out that is aligned for it. */
+VEC_TARGET static void attend_scale(float *out, const float *row, size_t n, float factor, bool stream)
+{
+	const vec by = vec_set(factor);
+	const size_t past = (uintptr_t)out / sizeof(float) % VEC_WIDTH;
+	size_t i = 0;
+	if (stream && past > 0) {
+		i = attn_smaller(n, VEC_WIDTH - past);
+		attend_scale_part(out, row, i, by);
+	}
+	i += stream ? attend_scale_pairs(out + i, row + i, n - i, by, true)
+	            : attend_scale_pairs(out + i, row + i, n - i, by, false);
 	for (; i + VEC_WIDTH <= n; i += VEC_WIDTH)
-		attend_scale_vector(out + i, row + i, factor, stream);
+		vec_store(out + i, vec_mul(vec_load(row + i), by));
 	if (i < n)
-		vec_store_part(out + i, n - i, vec_mul(vec_load_part(row + i, n - i), vec_set(factor)));
+		attend_scale_part(out + i, row + i, n - i, by);
 }
 
 /* ---- values */
@@ -410,18 +427,16 @@ VEC_INLINE void attend_value_edge(const struct attn_value_panel *p, size_t row, 
 		memcpy(block->out + r * block->stride, whole + r * ATTEND_STRIP, columns * sizeof(float));
 }
 
-/* Columns [from, from + depth) of the scaled weights of a tile, one of parts slices of them: written in
- * between tiles, they leave for memory while those compute. Slices end where a cache line of the output does.
- */
-VEC_INLINE void attend_scaled_slice(const struct attn_value_panel *p, size_t row, size_t rows, size_t from,
-                                    size_t depth, size_t part, size_t parts)
+/* Columns [from, from + depth) of the scaled weights of rows [row, row + rows): written in between tiles,
+ * they leave for memory while those compute. Blocks end where a cache line of the output does. */
+VEC_INLINE void attend_scaled_rows(const struct attn_value_panel *p, size_t row, size_t rows, size_t from,
+                                   size_t depth)
 {
-	const size_t line = 64 / sizeof(float), begin = from + depth * part / parts;
-	const size_t end = from + depth * (part + 1) / parts;
+	const size_t line = 64 / sizeof(float), end = from + depth;
 	for (size_t r = row; r < row + rows; r++) {
 		float *out = p->scaled + r * p->scaled_stride;
 		const size_t shift = (uintptr_t)out / sizeof(float) % line;
-		const size_t first = begin == 0 ? 0 : attn_round_up(begin + shift, line) - shift;
+		const size_t first = from == 0 ? 0 : attn_round_up(from + shift, line) - shift;
 		const size_t last = end == p->depth ? end : attn_round_up(end + shift, line) - shift;
 		if (first < p->depth && first < last)
 			attend_scale(out + first, p->weights + r * p->stride + first,
@@ -444,13 +459,15 @@ VEC_INLINE void attend_value_strip(const struct attn_value_panel *p, size_t colu
 		    .out = p->context + row * p->context_stride + column,
 		    .stride = p->context_stride,
 		};
-		if (p->scaled != NULL)
-			attend_scaled_slice(p, row, rows, from, depth, column / ATTEND_STRIP,
-			                    attn_divide_up(p->width, ATTEND_STRIP));
 		if (columns == ATTEND_STRIP)
 			attend_value_rows(p, row, rows, &block, probe);
 		else
 			attend_value_edge(p, row, rows, columns, &block, probe);
+		if (p->scaled != NULL) { /* its share of what the tile has left in L1 */
+			const size_t strips = attn_divide_up(p->width, ATTEND_STRIP);
+			const size_t share = column / ATTEND_STRIP, first = rows * share / strips;
+			attend_scaled_rows(p, row + first, rows * (share + 1) / strips - first, from, depth);
+		}
 	}
 }
 

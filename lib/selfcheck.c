@@ -18,6 +18,7 @@ struct check {
 	attn_kernels *kernels;
 	attn_kernels reference;
 	uint64_t state;
+	attn_arena *arena;
 	float *a;                /* [ROWS, INNER] */
 	float *b;                /* [COLUMNS, INNER] or [INNER, COLUMNS] */
 	float *found, *wanted;   /* [ROWS, COLUMNS] */
@@ -233,6 +234,75 @@ static attn_status check_rows(struct check *check)
 	return status;
 }
 
+/* ---- attention against the plain loops */
+
+/* Queries, keys and values of two heads side by side in rows of a and b; context, then weights, of each set.
+ */
+#define HEAD_WIDTH ((size_t)40)
+#define HEADS ((size_t)2)
+#define KEYS_MOST ((size_t)96)
+
+static attn_status attend(struct check *check, const attn_kernels *kernels, size_t queries, size_t keys,
+                          float *out)
+{
+	const attn_shape shape = {.heads = HEADS,
+	                          .kv_heads = 1,
+	                          .queries = queries,
+	                          .keys = keys,
+	                          .head_width = HEAD_WIDTH,
+	                          .value_width = HEAD_WIDTH};
+	attn_options options = attn_options_default(HEAD_WIDTH);
+	options.causal = ATTN_CAUSAL_BOTTOM_RIGHT;
+	const attn_sequence sequence = {
+	    .query = {check->a, HEAD_WIDTH, INNER},
+	    .key = {check->b, HEAD_WIDTH, INNER},
+	    .value = {check->b + HEAD_WIDTH, HEAD_WIDTH, INNER},
+	    .key_length = keys,
+	    .context = out,
+	    .context_head_stride = HEAD_WIDTH,
+	    .context_row_stride = HEADS * HEAD_WIDTH,
+	    .weights = out + ROWS * HEADS * HEAD_WIDTH,
+	};
+	attn_executor executor = attn_executor_serial(check->arena);
+	return attn_attend(kernels, &executor, &shape, &options, &sequence, 1);
+}
+
+static attn_status check_attend(struct check *check, size_t queries, size_t keys)
+{
+	const size_t contexts = queries * HEADS * HEAD_WIDTH, weights = HEADS * queries * keys;
+	const size_t first[] = {0, ROWS * HEADS * HEAD_WIDTH}, count[] = {contexts, weights};
+	attn_status status = attend(check, check->kernels, queries, keys, check->found);
+	if (status == ATTN_OK)
+		status = attend(check, &check->reference, queries, keys, check->wanted);
+	if (status != ATTN_OK)
+		return attn_error_set(check->err, status, "no memory for the self-check");
+	for (size_t part = 0; part < 2; part++) {
+		for (size_t i = first[part]; i < first[part] + count[part]; i++) {
+			if (fabsf(check->found[i] - check->wanted[i]) <= 4e-6f)
+				continue;
+			return attn_error_set(check->err, ATTN_SELF_CHECK,
+			                      "%s kernels: attention of %zu queries, %zu keys: %s %zu is %g, "
+			                      "plain loops give %g",
+			                      attn_kernels_name(check->kernels), queries, keys,
+			                      part == 0 ? "context" : "weight", i - first[part],
+			                      (double)check->found[i], (double)check->wanted[i]);
+		}
+	}
+	return ATTN_OK;
+}
+
+_Static_assert(ROWS *HEADS *HEAD_WIDTH + HEADS * ROWS * KEYS_MOST <= ROWS * COLUMNS, "room for both");
+
+/* Few queries, then panels, in turn. */
+static attn_status check_attention(struct check *check)
+{
+	attn_status status = ATTN_OK;
+	for (int round = 0; round < ROUNDS / 3 && status == ATTN_OK; round++)
+		status = check_attend(check, draw_size(check, round % 2 == 0 ? 4 : ROWS),
+		                      draw_size(check, KEYS_MOST));
+	return status;
+}
+
 /* ---- whether a row keeps its bits among others */
 
 /* Multiplies one tile of rows, then the same rows at every place of a taller product. */
@@ -283,8 +353,8 @@ static void check_stacking(struct check *check)
 
 attn_status attn_kernels_self_check(attn_kernels *kernels, uint64_t seed, attn_error *err)
 {
-	struct check check = {.kernels = kernels, .state = seed, .err = err};
 	attn_arena *arena = attn_arena_new(0);
+	struct check check = {.kernels = kernels, .state = seed, .arena = arena, .err = err};
 	attn_status status = ATTN_MEMORY;
 	if (arena == NULL || !check_init(&check, arena)) {
 		attn_error_set(err, status, "no memory for the self-check");
@@ -295,6 +365,8 @@ attn_status attn_kernels_self_check(attn_kernels *kernels, uint64_t seed, attn_e
 		status = check_packed(&check, arena);
 	if (status == ATTN_OK)
 		status = check_rows(&check);
+	if (status == ATTN_OK)
+		status = check_attention(&check);
 	if (status == ATTN_OK)
 		check_stacking(&check);
 out:

@@ -1,7 +1,5 @@
 #include "codec/attention_outputs.h"
 
-#include "codec/large.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,7 +203,7 @@ size_t attention_outputs_bytes(const struct attention_request *request)
 /* Zeroed memory, not NULL for no elements. */
 static void *reserve(size_t count, size_t size)
 {
-	return large_block(calloc(count > 0 ? count : 1, size), count * size);
+	return calloc(count > 0 ? count : 1, size);
 }
 
 bool attention_outputs_reserve(struct attention_request *request)

@@ -1,7 +1,5 @@
 #include "codec/safetensors_writer.h"
 
-#include "codec/large.h"
-
 #include <assert.h>
 #include <endian.h>
 #include <stdarg.h>
@@ -15,7 +13,7 @@ bool safetensors_writer_open(struct safetensors_writer *writer, size_t room)
 {
 	*writer = (struct safetensors_writer){.room = room};
 	assert(room >= SAFETENSORS_FRAME_MAX);
-	writer->bytes = large_block(malloc(room), room);
+	writer->bytes = malloc(room);
 	if (writer->bytes == NULL)
 		return false;
 	writer->length = LENGTH_BYTES;

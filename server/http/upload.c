@@ -1,7 +1,5 @@
 #include "http/upload.h"
 
-#include "codec/large.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +26,7 @@ static bool resize(struct upload *upload, struct budget *budget, size_t capacity
 		return problem_set(problem, PROBLEM_MEMORY, "", "the system refused %zu bytes for the body",
 		                   capacity);
 	}
-	upload->body = large_block(body, capacity);
+	upload->body = body;
 	upload->capacity = upload->charged = capacity;
 	return true;
 }

@@ -9,7 +9,7 @@
 /* The reply to a sequence must have the same bits alone, in any batch, in any slot, on any number of threads,
  * whatever outputs were asked for. */
 
-enum { MOST = 64 };
+enum { MOST = 64, THREADS = 8 };
 
 struct fixture {
 	struct draw draw;
@@ -20,12 +20,13 @@ struct fixture {
 static void fixture_init(struct fixture *fixture, uint64_t seed)
 {
 	fixture->draw = (struct draw){.state = seed, .arena = attn_arena_new((size_t)64 << 20)};
-	shuffled_executor_init(&fixture->threads, 4, seed);
+	shuffled_executor_init(&fixture->threads, THREADS, seed);
 	fixture->serial = attn_executor_serial(attn_arena_new((size_t)4 << 20));
 }
 
 static void fixture_close(struct fixture *fixture)
 {
+	fixture->threads.threads = THREADS;
 	attn_arena_free(fixture->draw.arena);
 	attn_arena_free(fixture->serial.scratch);
 	shuffled_executor_close(&fixture->threads);
@@ -70,43 +71,83 @@ static void outputs_same(const attn_shape *shape, const attn_options *options, c
 	same_bits(a->used_value, b->used_value, key_rows * shape->value_width, "used values");
 }
 
-/* One sequence alone, then in batches of each size among mates of its shape. */
-static void check_attend(attn_kernels *kernels, struct fixture *fixture, size_t longest)
+/* Sequence alone, then in the slot of a batch of count among mates of its shape. */
+static void check_batch(attn_kernels *kernels, struct fixture *fixture, const attn_shape *shape,
+                        const attn_options *options, const attn_sequence *alone, size_t count)
 {
-	static const size_t BATCHES[] = {1, 2, 9, MOST};
+	struct draw *draw = &fixture->draw;
+	attn_sequence mates[3], batch[MOST];
+	const size_t slot = draw_size(draw, 0, count - 1);
+	for (size_t i = 0; i < 3; i++)
+		mates[i] = draw_sequence(draw, shape, options);
+	for (size_t i = 0; i < count; i++)
+		batch[i] = attend_copy(draw, shape, options, i == slot ? alone : &mates[i % 3]);
+	fixture->threads.threads = (size_t[]){1, 2, 8}[draw_size(draw, 0, 2)];
+	ck_assert_int_eq(attn_attend(kernels, &fixture->threads.executor, shape, options, batch, count),
+	                 ATTN_OK);
+	same_bits(alone->context, batch[slot].context, shape->heads * shape->queries * shape->value_width,
+	          "context");
+	outputs_same(shape, options, alone, &batch[slot]);
+}
+
+/* One sequence alone, then among one mate, eight, and now and then 63. */
+static void check_attend(attn_kernels *kernels, struct fixture *fixture, size_t longest, bool crowded)
+{
 	struct draw *draw = &fixture->draw;
 	attn_shape shape = draw_shape(draw, longest);
 	attn_options options = draw_options(draw, &shape);
 	attn_sequence alone = draw_sequence(draw, &shape, &options);
-	attn_sequence mates[3], batch[MOST];
 	ck_assert_int_eq(attn_attend(kernels, &fixture->serial, &shape, &options, &alone, 1), ATTN_OK);
-	for (size_t i = 0; i < 3; i++)
-		mates[i] = draw_sequence(draw, &shape, &options);
-	for (size_t b = 0; b < sizeof(BATCHES) / sizeof(BATCHES[0]); b++) {
-		size_t slot = draw_size(draw, 0, BATCHES[b] - 1);
-		for (size_t i = 0; i < BATCHES[b]; i++)
-			batch[i] = attend_copy(draw, &shape, &options, i == slot ? &alone : &mates[i % 3]);
-		ck_assert_int_eq(
-		    attn_attend(kernels, &fixture->threads.executor, &shape, &options, batch, BATCHES[b]),
-		    ATTN_OK);
-		same_bits(alone.context, batch[slot].context, shape.heads * shape.queries * shape.value_width,
-		          "context");
-		outputs_same(&shape, &options, &alone, &batch[slot]);
-	}
+	check_batch(kernels, fixture, &shape, &options, &alone, 2);
+	check_batch(kernels, fixture, &shape, &options, &alone, 9);
+	if (crowded)
+		check_batch(kernels, fixture, &shape, &options, &alone, MOST);
 }
 
+/* 500 shapes, each with options, outputs, slots and numbers of threads of its own. */
 static void attention_does_not_depend_on_batch_mates_slot_threads_or_outputs(attn_kernels *kernels)
 {
+	const bool slow = kernel_set_is_slow(kernels);
 	struct fixture fixture;
 	fixture_init(&fixture, 11);
 	attn_arena_mark empty = attn_arena_here(fixture.draw.arena);
-	for (size_t i = 0; i < 100; i++) {
-		check_attend(kernels, &fixture, i % 20 == 0 ? 90 : 20);
+	for (size_t i = 0; i < 500; i++) {
+		const size_t longest = i % 20 == 0 ? 90 : slow ? 8 : 20;
+		check_attend(kernels, &fixture, longest, i % 20 != 0 && (!slow || i % 7 == 0));
 		attn_arena_rewind(fixture.draw.arena, empty);
 	}
 	fixture_close(&fixture);
 }
 ON_EACH_SET(attention_does_not_depend_on_batch_mates_slot_threads_or_outputs)
+
+/* Keys of several segments for few queries, heads of several units, keys packed before the units. */
+static void long_calls_do_not_depend_on_their_call_either(attn_kernels *kernels)
+{
+	static const attn_shape SHAPES[] = {
+	    {.heads = 4, .kv_heads = 2, .queries = 1, .keys = 3001, .head_width = 24, .value_width = 17},
+	    {.heads = 1, .kv_heads = 1, .queries = 4, .keys = 2050, .head_width = 64, .value_width = 64},
+	    {.heads = 2, .kv_heads = 2, .queries = 300, .keys = 333, .head_width = 64, .value_width = 64},
+	    {.heads = 2, .kv_heads = 1, .queries = 900, .keys = 1100, .head_width = 20, .value_width = 32},
+	};
+	struct fixture fixture;
+	fixture_init(&fixture, 17);
+	attn_arena_mark empty = attn_arena_here(fixture.draw.arena);
+	for (size_t i = 0; i < 2 * sizeof(SHAPES) / sizeof(SHAPES[0]); i++) {
+		const attn_shape *shape = &SHAPES[i / 2];
+		attn_options options = draw_options(&fixture.draw, shape);
+		options.selection = NULL;
+		attn_sequence alone = draw_sequence(&fixture.draw, shape, &options);
+		ck_assert_int_eq(attn_attend(kernels, &fixture.serial, shape, &options, &alone, 1), ATTN_OK);
+		check_batch(kernels, &fixture, shape, &options, &alone, 2);
+		attn_arena_rewind(fixture.draw.arena, empty);
+	}
+	fixture_close(&fixture);
+}
+START_TEST(long_calls_do_not_depend_on_their_call_either_on_native)
+{
+	kernel_set_run("native", long_calls_do_not_depend_on_their_call_either);
+}
+END_TEST
 
 /* ---- layers */
 
@@ -337,6 +378,7 @@ static void what_the_executor_returned_is_returned_and_scratch_given_back(attn_k
 ON_EACH_SET(what_the_executor_returned_is_returned_and_scratch_given_back)
 
 SUITE_MAIN("invariance", EACH_SET(attention_does_not_depend_on_batch_mates_slot_threads_or_outputs),
+           long_calls_do_not_depend_on_their_call_either_on_native,
            EACH_SET(a_layer_does_not_depend_on_batch_mates_slot_threads_or_outputs),
            EACH_SET(a_layer_without_stacking_does_not_depend_on_its_call_either),
            EACH_SET(a_checked_set_does_not_depend_on_its_call),
