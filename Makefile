@@ -91,6 +91,7 @@ $(BUILD)/tests/support/wide_kernels.o: ALL_CFLAGS += -Wno-psabi
 # A fuzz driver has LLVMFuzzerTestOneInput; without clang's fuzzer (FUZZ=1) it gets a main that reads files.
 FUZZ ?=
 $(filter $(BUILD)/tests/fuzz/fuzz_attention_%,$(FUZZERS)): $(BUILD)/tests/fuzz/attention_checks.o
+$(filter $(BUILD)/tests/fuzz/fuzz_tokenizer_%,$(FUZZERS)): $(BUILD)/tests/fuzz/tokenizer_checks.o
 $(BUILD)/tests/fuzz/fuzz_forward_request: $(BUILD)/tests/support/byte_reader.o
 $(BUILD)/tests/fuzz/fuzz_%: $(BUILD)/tests/fuzz/fuzz_%.o $(if $(FUZZ),,$(BUILD)/tests/fuzz/replay.o) $(BUILD)/libserver.a $(BUILD)/libattn.a
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(FUZZ),-fsanitize=fuzzer) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
