@@ -219,37 +219,49 @@ static attn_status make_bert(const struct files *files, json_t **out, attn_error
 
 enum bpe_class { CLASS_GPT2, CLASS_ROBERTA, CLASS_CLIP, CLASS_QWEN2 };
 
+struct named_class {
+	const char *name;
+	enum bpe_class class;
+};
+
+static bool find_named(const char *name, size_t length, const struct named_class *list, enum bpe_class *out)
+{
+	for (; list->name != NULL; list++) {
+		if (strlen(list->name) != length || strncmp(list->name, name, length) != 0)
+			continue;
+		*out = list->class;
+		return true;
+	}
+	return false;
+}
+
 /* The class that tokenizer_config.json names, or the one that config.json's model_type has. */
 static attn_status find_class(const struct files *files, enum bpe_class *out, attn_error *err)
 {
-	static const char *const names[] = {"GPT2Tokenizer",  "RobertaTokenizer", "CLIPTokenizer",
-	                                    "Qwen2Tokenizer", "BartTokenizer",    NULL};
-	static const char *const types[] = {"gpt2", "roberta", "clip_text_model", "qwen2", "bart",
-	                                    "clip", NULL};
-	static const enum bpe_class classes[] = {CLASS_GPT2,    CLASS_ROBERTA, CLASS_CLIP, CLASS_QWEN2,
-	                                         CLASS_ROBERTA, CLASS_CLIP,    CLASS_GPT2};
+	static const struct named_class classes[] = {
+	    {"GPT2Tokenizer", CLASS_GPT2},    {"RobertaTokenizer", CLASS_ROBERTA},
+	    {"BartTokenizer", CLASS_ROBERTA}, {"CLIPTokenizer", CLASS_CLIP},
+	    {"Qwen2Tokenizer", CLASS_QWEN2},  {NULL, CLASS_GPT2}};
+	static const struct named_class types[] = {
+	    {"gpt2", CLASS_GPT2}, {"roberta", CLASS_ROBERTA},      {"bart", CLASS_ROBERTA},
+	    {"clip", CLASS_CLIP}, {"clip_text_model", CLASS_CLIP}, {"qwen2", CLASS_QWEN2},
+	    {NULL, CLASS_GPT2}};
 	const char *name, *type;
 	attn_status status = load_string(files->config, "tokenizer_class", NULL, &name, err);
 	if (status == ATTN_OK)
 		status = load_string(files->model, "model_type", "", &type, err);
 	if (status != ATTN_OK)
 		return status;
-	if (name == NULL) {
-		*out = classes[load_choice(type, types)];
+	const char *given = name != NULL ? name : type;
+	size_t length = strlen(given);
+	if (length > 4 && strcmp(given + length - 4, "Fast") == 0)
+		length -= 4;
+	if (find_named(given, length, name != NULL ? classes : types, out))
 		return ATTN_OK;
-	}
-	char plain[64];
-	size_t length = strlen(name);
-	bool fast = length > 4 && strcmp(name + length - 4, "Fast") == 0;
-	snprintf(plain, sizeof plain, "%.*s", (int)(fast ? length - 4 : length), name);
-	size_t choice = load_choice(plain, names);
-	if (names[choice] == NULL)
-		return load_failed(err, ATTN_CONFIG,
-		                   "tokenizer_class %s with vocab.json and merges.txt is not supported: "
-		                   "tokenizer.json says what is wanted",
-		                   name);
-	*out = classes[choice];
-	return ATTN_OK;
+	return load_failed(
+	    err, ATTN_CONFIG,
+	    "%s '%s' does not say how vocab.json and merges.txt are meant; tokenizer.json would",
+	    name != NULL ? "the tokenizer_class" : "the model_type", given);
 }
 
 static json_t *class_defaults(enum bpe_class class)

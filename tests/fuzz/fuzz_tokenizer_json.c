@@ -11,8 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char *const texts[] = {
     "",
     "ab a  b\tab\n",
-    "It's caf\xC3\xA9 e\xCC\x81\xCC\xA3 \xEF\xAC\x81 \xE4\xBD\xA0\xE5\xA5\xBD \xF0\x9F\x98\x80 12 <s>[MASK] "
-    "\xE2\x96\x81x",
+    ("It's caf\xC3\xA9 e\xCC\x81\xCC\xA3 \xEF\xAC\x81 \xE4\xBD\xA0\xE5\xA5\xBD \xF0\x9F\x98\x80 12 <s>[MASK] "
+     "\xE2\x96\x81x"),
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

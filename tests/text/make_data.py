@@ -2,7 +2,7 @@
 
     make_data.py [FOLDER]
 
-lines.jsonl holds the lines; NAME/tokens.txt a row `id:start:end ...` for each, offsets in bytes. Needs the package `tokenizers`
+A tokenizer that is there stays: training does not give the same twice. lines.jsonl holds the lines; NAME/tokens.txt a row `id:start:end ...` for each, offsets in bytes. Needs the package `tokenizers`
 at the version of requirements.txt.
 """
 import json
@@ -12,6 +12,7 @@ import sys
 from compare import byte_ranges
 from make_sample import sample
 from make_tokenizers import LAYOUTS
+from tokenizers import Tokenizer
 
 CHOSEN = ["bert", "bert_cased", "clip", "gpt2", "llama2", "llama3", "metaspace", "pieces", "qwen2", "roberta_prefix", "words"]
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data")
@@ -25,9 +26,11 @@ def lines():
 def main(folder=FOLDER):
     corpus, chosen = sample(), lines()
     for name in CHOSEN:
-        tokenizer = LAYOUTS[name](corpus)
-        os.makedirs(os.path.join(folder, name), exist_ok=True)
-        tokenizer.save(os.path.join(folder, name, "tokenizer.json"), pretty=False)
+        path = os.path.join(folder, name, "tokenizer.json")
+        if not os.path.exists(path):
+            os.makedirs(os.path.join(folder, name), exist_ok=True)
+            LAYOUTS[name](corpus).save(path, pretty=False)
+        tokenizer = Tokenizer.from_file(path)
         with open(os.path.join(folder, name, "tokens.txt"), "w") as file:
             for text in chosen:
                 encoding = tokenizer.encode(text)

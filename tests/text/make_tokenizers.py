@@ -2,7 +2,7 @@
 
     make_tokenizers.py FOLDER          each as FOLDER/NAME/tokenizer.json
 
-Training is deterministic: the corpus is the sample of make_sample.py. Needs the package `tokenizers`.
+The corpus is the sample of make_sample.py. Needs the package `tokenizers`.
 """
 import os
 import sys

@@ -149,6 +149,10 @@ START_TEST(a_class_that_is_not_known_is_named)
 	folder_write_text(folder, "tokenizer_config.json", "{\"tokenizer_class\":\"XyzTokenizer\"}");
 	ck_assert_int_eq(tokenizer_open(folder, &tokenizer, &err), ATTN_CONFIG);
 	ck_assert_ptr_nonnull(strstr(err.message, "XyzTokenizer"));
+	folder_write_text(folder, "tokenizer_config.json", "{}");
+	folder_write_text(folder, "config.json", "{\"model_type\":\"llama\"}");
+	ck_assert_int_eq(tokenizer_open(folder, &tokenizer, &err), ATTN_CONFIG);
+	ck_assert_ptr_nonnull(strstr(err.message, "llama"));
 	folder_remove(folder);
 }
 END_TEST
