@@ -32,9 +32,9 @@ static bool check_one_input(struct meaning *meaning, size_t stack)
 		    meaning->problem, PROBLEM_BAD_VALUE, embeddings ? pointers->embeddings : pointers->text,
 		    "one of `%s`, `%s` and `%s` is expected, found %d of them", pointers->tokens + 1,
 		    pointers->text + 1, pointers->embeddings + 1, tokens + embeddings + text);
-	if (text && meaning->request->reader.tokenizer == NULL)
+	if (text && !forward_request_reads(meaning->request, stack))
 		return problem_set(meaning->problem, PROBLEM_NO_TOKENIZER, pointers->text,
-		                   "the model has no tokenizer; send `%s`", pointers->tokens + 1);
+		                   "the model has no tokenizer for this; send `%s`", pointers->tokens + 1);
 	if (stack == ATTN_FIRST_STACK && !tokens && !embeddings && !text)
 		return problem_set(meaning->problem, PROBLEM_MISSING_FIELD, pointers->tokens,
 		                   "`tokens`, `text` or `embeddings` is required");

@@ -39,6 +39,12 @@ bool forward_request_has_kinds(const struct forward_request *request)
 	return request->info.stacks[ATTN_SECOND_STACK].layers > 0;
 }
 
+bool forward_request_reads(const struct forward_request *request, size_t stack)
+{
+	return request->reader.tokenizer != NULL &&
+	       request->info.stacks[stack].vocabulary == request->info.vocabulary;
+}
+
 size_t forward_request_heads(const struct forward_request *request, size_t kind)
 {
 	return request->info.stacks[forward_kind_queries(kind)].heads;

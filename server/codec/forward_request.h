@@ -91,6 +91,8 @@ void forward_request_free(struct forward_request *request);
 
 /* Kinds of attention and stacks that the model has beside the first: encoder and decoder have names then. */
 bool forward_request_has_kinds(const struct forward_request *request);
+/* Whether the model has a tokenizer whose tokens are those of the stack: it is the first stack's. */
+bool forward_request_reads(const struct forward_request *request, size_t stack);
 /* Heads of each layer of a kind; the stack whose positions are its queries, and its keys. */
 size_t forward_request_heads(const struct forward_request *request, size_t kind);
 size_t forward_kind_queries(size_t kind);

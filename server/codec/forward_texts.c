@@ -100,7 +100,7 @@ void forward_texts_read(const json_t *envelope, struct forward_request *request,
 		const json_t *value = json_object_get(envelope, pointer + 1);
 		bool free_for_text = input->rows.lengths == NULL && input->embeddings.data == NULL &&
 		                     request->info.stacks[stack].layers > 0;
-		if (is_text(value) && free_for_text && request->reader.tokenizer != NULL)
+		if (is_text(value) && free_for_text && forward_request_reads(request, stack))
 			read_rows(&reading, value, pointer);
 	}
 }

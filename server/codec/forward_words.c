@@ -82,7 +82,7 @@ void forward_words_measure(struct forward_request *request)
 	for (size_t stack = 0; stack < ATTN_STACKS; stack++) {
 		struct forward_input *input = &request->inputs[stack];
 		size_t bytes = FRAME_TEXT_MAX + 4 * input->rows.rows;
-		if (!input->given || input->rows.values == NULL || request->reader.tokenizer == NULL)
+		if (!input->given || input->rows.values == NULL || !forward_request_reads(request, stack))
 			continue;
 		for (size_t i = 0; i < input->rows.count; i++) {
 			const char *word =

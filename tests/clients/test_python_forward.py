@@ -145,30 +145,3 @@ def test_rows_stay_as_they_are():
     assert forward_bodies.as_tokens("tokens", ([1, 2], [3])) == [[1, 2], [3]]
     assert forward_bodies.as_tokens("tokens", [np.array([1]), []]) == [[1], []]
     assert forward_bodies.as_tokens("tokens", [[1, 2], [3, 4]]).dtype == np.int64
-
-
-@pytest.fixture(scope="module")
-def letters(tmp_path_factory):
-    """A URL of models with a vocabulary of characters."""
-    folder = tmp_path_factory.mktemp("letters")
-    for name in (GPT2, MARIAN):
-        shutil.copytree(stacks.FOLDER / name, folder / name)
-        (folder / name / "vocab.json").write_text(json.dumps({letter: n for n, letter in enumerate("abcé ")}))
-    with Daemon("--models", folder, "--workers", "2") as running:
-        yield f"http://127.0.0.1:{running.port}"
-
-
-@pytest.mark.parametrize("encoding", ["safetensors", "json"])
-def test_texts_come_back_with_their_tokens_named(letters, encoding):
-    with attnd.Client(letters, encoding=encoding, timeout=60 * SLOW) as client:
-        one = client.forward(GPT2, text="aéb")
-        assert one.tokens.tolist() == [0, 3, 1] and one.token_strings == ["a", "é", "b"]
-        assert one.token_offsets.tolist() == [[0, 1], [1, 3], [3, 4]] and one.token_offsets.dtype == np.int64
-        np.testing.assert_array_equal(one.hidden, client.forward(GPT2, one.tokens).hidden)
-        several = client.forward(GPT2, text=["a", "b c"], outputs=[])
-        assert several.token_strings == [["a"], ["b", " ", "c"]]
-        assert [offsets.tolist() for offsets in several.token_offsets] == [[[0, 1]], [[0, 1], [1, 2], [2, 3]]]
-        both = client.forward(MARIAN, text="ab", decoder_text="c", outputs=["weights"], layers=[0])
-        assert both.decoder_token_strings == ["c"] and both.decoder_token_offsets.tolist() == [[0, 1]]
-        assert client.forward(GPT2, [2, 49], outputs=[]).token_strings == ["c", None]
-        assert one.decoder_token_strings is None and client.forward(GPT2, [2]).token_offsets is None
