@@ -48,8 +48,8 @@ static int check_health(const char *listen)
 /* Blocks of MMAP_BYTES or more go back to the system when they are freed, and so does free memory over
  * TRIM_BYTES at the end of a heap. malloc would raise both limits as it sees large blocks freed, and keep
  * what large bodies took. */
-#define MMAP_BYTES (1 << 20)
-#define TRIM_BYTES (4 << 20)
+#define MMAP_BYTES (2 << 20)
+#define TRIM_BYTES (8 << 20)
 
 static int serve(struct options *options, int argc, char **argv)
 {

@@ -1,5 +1,7 @@
 #include "codec/attention_outputs.h"
 
+#include "codec/large.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,7 +205,7 @@ size_t attention_outputs_bytes(const struct attention_request *request)
 /* Zeroed memory, not NULL for no elements. */
 static void *reserve(size_t count, size_t size)
 {
-	return calloc(count > 0 ? count : 1, size);
+	return large_block(calloc(count > 0 ? count : 1, size), count * size);
 }
 
 bool attention_outputs_reserve(struct attention_request *request)

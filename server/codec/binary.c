@@ -1,5 +1,7 @@
 #include "codec/binary.h"
 
+#include "codec/large.h"
+
 #include <endian.h>
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +33,7 @@ static size_t find_beyond(const void *bytes, const float *floats, size_t count)
 float *binary_floats(attn_dtype dtype, const void *bytes, size_t count, const char *pointer,
                      struct problem *problem)
 {
-	float *floats = malloc(count * sizeof(*floats) + 1);
+	float *floats = large_block(malloc(count * sizeof(*floats) + 1), count * sizeof(*floats));
 	if (floats == NULL) {
 		problem_note(problem, PROBLEM_MEMORY, "", "the system refused memory for %zu numbers", count);
 		return NULL;

@@ -2,6 +2,7 @@
 
 #include "codec/json_shape.h"
 #include "codec/json_survey.h"
+#include "codec/large.h"
 #include "codec/numbers.h"
 #include "codec/numbers_rows.h"
 #include "codec/tiles.h"
@@ -118,7 +119,7 @@ bool json_walk_plain(struct json_walk *walk, enum json_kind kind, struct json_ar
 	struct plain plain = {.begin = walk->begin,
 	                      .end = walk->cursor.end,
 	                      .kind = kind,
-	                      .data = malloc(bytes),
+	                      .data = large_block(malloc(bytes), bytes),
 	                      .survey = &survey,
 	                      .shape = json_shape_of(survey.dims, survey.rank)};
 	if (plain.data == NULL)

@@ -1,6 +1,7 @@
 #include "codec/json_writer.h"
 
 #include "codec/json_shape.h"
+#include "codec/large.h"
 #include "codec/numbers.h"
 #include "codec/numbers_rows.h"
 #include "codec/tiles.h"
@@ -16,8 +17,10 @@
 
 bool json_writer_open(struct json_writer *writer, size_t room, int precision, attn_executor *executor)
 {
-	*writer = (struct json_writer){
-	    .text = malloc(room), .room = room, .precision = precision, .executor = executor};
+	*writer = (struct json_writer){.text = large_block(malloc(room), room),
+	                               .room = room,
+	                               .precision = precision,
+	                               .executor = executor};
 	return writer->text != NULL;
 }
 

@@ -240,11 +240,16 @@ AVX2 static char *print_eight(const float values[NUMBERS_PRINTED], size_t count,
 
 /* ---- reading */
 
-#define GROUP 4          /* numbers read at once */
-#define NUMBERS_BLOCK 64 /* from so many bytes */
-#define MOST_DIGITS 15   /* of one: below 2^53 */
-#define REACH 16         /* bytes that must stand before a number: its end is loaded with what precedes it */
-#define DOUBT 4          /* units of float64's last place: more than the error of a product */
+/* Numbers read at once, from NUMBERS_BLOCK bytes: four, or where they are too long for that two. */
+#define GROUP 4
+#define SMALL_GROUP 2
+#define MOST_DIGITS 15 /* that count, of a number: below 2^53; digits behind them are left out */
+#define REACH 16       /* readable bytes before the first number: digits are loaded with what precedes them */
+/* Units of float64's last place by which a product may be off; and by which it is too small where digits of a
+ * word that is not below LONG_WORD were left out, 2^53 / LONG_WORD. */
+#define DOUBT 4
+#define LONG_WORD 0x1p33
+#define DOUBT_OF_LONG (1 << 20)
 
 /* Which of 64 bytes are what, the first in the lowest bit. */
 struct marks {
@@ -278,7 +283,7 @@ INLINE struct marks mark_block(const char *at)
 	                      .point = mark_equal(first, second, '.')};
 }
 
-/* One number of a group: where its text ends, in bytes from the block. */
+/* One number of a group: where the digits that count end, in bytes from the block. */
 struct place {
 	uint32_t end, digits, decimals; /* decimals of the digits stand behind the point */
 	bool negative, has_point;
@@ -286,7 +291,8 @@ struct place {
 
 struct group {
 	struct place places[GROUP];
-	uint32_t end; /* of the comma after the last */
+	uint32_t end;      /* of the last number's text */
+	uint32_t left_out; /* digits */
 };
 
 /* Whether up to the last of `within` there is nothing but numbers of the grammar without exponents, with a
@@ -301,28 +307,37 @@ INLINE bool is_plain(const struct marks *marks, uint64_t within)
 	return ((must_be_digits & ~digits) | (~known & within)) == 0;
 }
 
-/* Finds the four plain numbers within; false when one has leading zeros, two points or too many digits. */
-INLINE bool find_group(const char *at, const struct marks *marks, uint64_t within, struct group *group)
+/* Finds the plain numbers within, of which there are `size`; false when one has leading zeros or two points,
+ * or too many digits before its point. */
+INLINE bool find_group(const char *at, const struct marks *marks, uint64_t within, int size,
+                       struct group *group)
 {
 	uint64_t left = marks->comma, points = marks->point;
 	uint32_t start = 0, wrong = 0;
-	for (int i = 0; i < GROUP; i++) {
+	group->left_out = 0;
+	for (int i = 0; i < size; i++) {
 		struct place *place = &group->places[i];
 		uint32_t end = (uint32_t)_tzcnt_u64(left);
 		uint32_t point = (uint32_t)_tzcnt_u64(points);
-		place->end = end;
 		place->has_point = point < end;
 		place->negative = at[start] == '-';
 		point = place->has_point ? point : end;
 		points = place->has_point ? points & (points - 1) : points;
 		uint32_t first = start + place->negative, whole = point - first;
-		place->decimals = end - point - place->has_point;
-		place->digits = whole + place->decimals;
-		wrong |= (point < first) | (place->digits > MOST_DIGITS) | ((whole > 1) & (at[first] == '0'));
+		uint32_t decimals = end - point - place->has_point, digits = whole + decimals;
+		uint32_t more = digits > MOST_DIGITS ? digits - MOST_DIGITS : 0;
+		wrong |=
+		    (point < first) | ((more > 0) & (more >= decimals)) | ((whole > 1) & (at[first] == '0'));
+		place->end = end - more;
+		place->decimals = decimals - more;
+		place->digits = digits - more;
+		group->left_out |= more;
+		group->end = end;
 		start = end + 1 + (uint32_t)(marks->space >> end >> 1 & 1);
 		left &= left - 1;
 	}
-	group->end = group->places[GROUP - 1].end + 1;
+	for (int i = size; i < GROUP; i++)
+		group->places[i] = group->places[0];
 	/* A second point of a number is left for the next, where it stands too early, or at the end. */
 	return wrong == 0 && (points & within) == 0;
 }
@@ -361,10 +376,9 @@ INLINE double scale_of(const struct place *place)
 	return scales[place->negative][place->decimals];
 }
 
-/* Four numbers to out; false when rounding one is not certain. */
-INLINE bool convert_group(const char *block, const struct group *group, float *out)
+/* The digits of four numbers as integers, in float64. */
+INLINE __m256d words_of(const char *block, const struct place *places)
 {
-	const struct place *places = group->places;
 	const __m128i eights = _mm_set1_epi32(1 << 16 | 10000);
 	__m128i first =
 	    _mm_packus_epi32(fours_of_digits(block, &places[0]), fours_of_digits(block, &places[1]));
@@ -374,46 +388,74 @@ INLINE bool convert_group(const char *block, const struct group *group, float *o
 	__m128 others = _mm_castsi128_ps(_mm_madd_epi16(second, eights));
 	__m128i upper = _mm_castps_si128(_mm_shuffle_ps(halves, others, 0x88));
 	__m128i lower = _mm_castps_si128(_mm_shuffle_ps(halves, others, 0xDD));
-	__m256d word = _mm256_add_pd(_mm256_mul_pd(_mm256_cvtepi32_pd(upper), _mm256_set1_pd(1e8)),
-	                             _mm256_cvtepi32_pd(lower));
-	__m256d scale = _mm256_setr_pd(scale_of(&places[0]), scale_of(&places[1]), scale_of(&places[2]),
-	                               scale_of(&places[3]));
-	__m256d value = _mm256_mul_pd(word, scale);
-	/* float64 has 29 bits more; the point half way between two float32 is the middle of those */
-	__m256i off = _mm256_sub_epi32(_mm256_castpd_si256(value), _mm256_set1_epi32((1 << 28) - DOUBT));
-	off = _mm256_and_si256(off, _mm256_set1_epi32((1 << 29) - 1));
-	__m256i near = _mm256_cmpgt_epi32(_mm256_set1_epi32(2 * DOUBT + 1), off);
-	_mm_storeu_ps(out, _mm256_cvtpd_ps(value));
-	return (_mm256_movemask_epi8(near) & 0x0F0F0F0F) == 0;
+	return _mm256_add_pd(_mm256_mul_pd(_mm256_cvtepi32_pd(upper), _mm256_set1_pd(1e8)),
+	                     _mm256_cvtepi32_pd(lower));
 }
 
-/* Positions of the last comma of a group, up to which everything is looked at; 0 when it is further off. */
-INLINE uint64_t group_extent(uint64_t commas)
+/* Whether one of the float64 is so near to a point half way between two float32 that the number may lie on
+ * its other side: float64 has 29 bits more, and that point is the middle of those. */
+INLINE bool are_doubtful(__m256d values, int below)
 {
-	for (int i = 0; i + 1 < GROUP; i++)
+	__m256i off = _mm256_sub_epi32(_mm256_castpd_si256(values), _mm256_set1_epi32((1 << 28) - below));
+	off = _mm256_and_si256(off, _mm256_set1_epi32((1 << 29) - 1));
+	__m256i near = _mm256_cmpgt_epi32(_mm256_set1_epi32(below + DOUBT + 1), off);
+	return (_mm256_movemask_epi8(near) & 0x0F0F0F0F) != 0;
+}
+
+/* The numbers of a group; false when rounding one is not certain. */
+INLINE bool convert_group(const char *block, const struct group *group, __m128 *out)
+{
+	const struct place *places = group->places;
+	__m256d words = words_of(block, places);
+	__m256d values = _mm256_mul_pd(words, _mm256_setr_pd(scale_of(&places[0]), scale_of(&places[1]),
+	                                                     scale_of(&places[2]), scale_of(&places[3])));
+	*out = _mm256_cvtpd_ps(values);
+	if (group->left_out == 0)
+		return !are_doubtful(values, DOUBT);
+	__m256d small = _mm256_cmp_pd(words, _mm256_set1_pd(LONG_WORD), _CMP_LT_OQ);
+	return _mm256_movemask_pd(small) == 0 && !are_doubtful(values, DOUBT_OF_LONG + DOUBT);
+}
+
+/* All bits up to the comma behind the last of `size` numbers, or 0 when it is further off. */
+INLINE uint64_t group_extent(uint64_t commas, int size)
+{
+	for (int i = 0; i + 1 < size; i++)
 		commas &= commas - 1;
 	return commas == 0 ? 0 : commas ^ (commas - 1);
 }
 
+/* Reads `size` numbers; the end of the last, or NULL when it cannot. */
+INLINE const char *scan_group(const char *at, const struct marks *marks, uint64_t within, int size,
+                              __m128 *out)
+{
+	struct group group;
+	bool read = is_plain(marks, within) && find_group(at, marks, within, size, &group) &&
+	            convert_group(at, &group, out);
+	return read ? at + group.end : NULL;
+}
+
 AVX2 static size_t scan_groups(const char **at, size_t before, const char *end, float *out, size_t count)
 {
-	const char *p = *at, *behind = p;
+	const char *p = *at;
 	size_t taken = 0;
 	if (before < REACH)
 		return 0;
 	while (count - taken >= GROUP && end - p >= NUMBERS_BLOCK) {
 		struct marks marks = mark_block(p);
-		struct group group;
-		uint64_t within = group_extent(marks.comma);
-		if (within == 0 || !is_plain(&marks, within) || !find_group(p, &marks, within, &group) ||
-		    !convert_group(p, &group, out + taken))
+		uint64_t four = group_extent(marks.comma, GROUP),
+		         two = group_extent(marks.comma, SMALL_GROUP);
+		__m128 numbers;
+		const char *behind = four != 0  ? scan_group(p, &marks, four, GROUP, &numbers)
+		                     : two != 0 ? scan_group(p, &marks, two, SMALL_GROUP, &numbers)
+		                                : NULL;
+		if (behind == NULL)
 			break;
-		taken += GROUP;
-		behind = p + group.end - 1;
+		_mm_storeu_ps(out + taken, numbers);
+		taken += four != 0 ? GROUP : SMALL_GROUP;
+		*at = behind;
 		p = behind + 1;
 		p += *p == ' ';
 	}
-	*at = behind;
 	return taken;
 }
 

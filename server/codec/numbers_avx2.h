@@ -13,7 +13,7 @@
 #define NUMBERS_PRINTED 8
 
 struct numbers_kernels {
-	/* As numbers_scan_row: groups of four numbers without exponents, of at most 15 digits each. */
+	/* As numbers_scan_row: groups of four or two numbers without exponents. */
 	size_t (*scan)(const char **at, size_t before, const char *end, float *out, size_t count);
 
 	/* Writes the first `count` of eight finite numbers, none of them subnormal, with a comma after each,

@@ -25,6 +25,17 @@ static inline uint64_t number_power(int k)
 	return number_power_bits[k - NUMBER_POWER_MIN];
 }
 
+/* The same as float64, rounded: the least float32 is over 10^-45, and times 10^(45 + 8) it has nine digits
+ * before the point. */
+#define NUMBER_DOUBLE_MIN (-45)
+#define NUMBER_DOUBLE_MAX 53
+extern const double number_power_doubles[NUMBER_DOUBLE_MAX - NUMBER_DOUBLE_MIN + 1];
+
+static inline double number_power_double(int k)
+{
+	return number_power_doubles[k - NUMBER_DOUBLE_MIN];
+}
+
 /* Whether the fraction left out is 0: 5^27 is the last power of five under 2^64. */
 static inline bool number_power_is_exact(int k)
 {

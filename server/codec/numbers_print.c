@@ -183,7 +183,7 @@ size_t number_print_shortest(float value, char *out)
 }
 
 /* The value to `digits` significant digits, by the C library; its decimal point, if any, is passed over. */
-static struct decimal round_decimal(float magnitude, int digits)
+static struct decimal round_exactly(float magnitude, int digits)
 {
 	char text[MAX_DIGITS + 24];
 	snprintf(text, sizeof text, "%.*e", digits - 1, (double)magnitude);
@@ -195,6 +195,30 @@ static struct decimal round_decimal(float magnitude, int digits)
 	int exponent = 10 * (p[2] - '0') + (p[3] - '0');
 	decimal.exponent += p[1] == '-' ? -exponent : exponent;
 	return decimal;
+}
+
+/* The exponent of the first digit of a float32 that is not 0, or one less where the value is next to a power
+ * of ten. */
+static int leading_exponent(float magnitude)
+{
+	int log2;
+	(void)frexpf(magnitude, &log2);
+	int guess = ((log2 - 1) * 315653) >> 20; /* log10(2) */
+	return guess + (magnitude >= number_power_double(guess + 1));
+}
+
+/* The product is off by less than 2^-21: it stays below 2^30 and a float64 has 53 bits. */
+#define DOUBTFUL 0x1p-20
+
+static struct decimal round_decimal(float magnitude, int digits)
+{
+	int leading = leading_exponent(magnitude);
+	double scaled = magnitude * number_power_double(digits - 1 - leading);
+	uint32_t whole = (uint32_t)scaled;
+	double rest = scaled - whole;
+	if (fabs(rest - 0.5) < DOUBTFUL)
+		return round_exactly(magnitude, digits);
+	return (struct decimal){whole + (rest > 0.5), leading - (digits - 1)};
 }
 
 size_t number_print_digits(float value, int digits, char *out)

@@ -1,5 +1,7 @@
 #include "codec/safetensors_writer.h"
 
+#include "codec/large.h"
+
 #include <assert.h>
 #include <endian.h>
 #include <stdarg.h>
@@ -13,7 +15,7 @@ bool safetensors_writer_open(struct safetensors_writer *writer, size_t room)
 {
 	*writer = (struct safetensors_writer){.room = room};
 	assert(room >= SAFETENSORS_FRAME_MAX);
-	writer->bytes = malloc(room);
+	writer->bytes = large_block(malloc(room), room);
 	if (writer->bytes == NULL)
 		return false;
 	writer->length = LENGTH_BYTES;

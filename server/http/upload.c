@@ -1,5 +1,7 @@
 #include "http/upload.h"
 
+#include "codec/large.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +28,7 @@ static bool resize(struct upload *upload, struct budget *budget, size_t capacity
 		return problem_set(problem, PROBLEM_MEMORY, "", "the system refused %zu bytes for the body",
 		                   capacity);
 	}
-	upload->body = body;
+	upload->body = large_block(body, capacity);
 	upload->capacity = upload->charged = capacity;
 	return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Compares the exponential inside the softmax of the first kernel set that has attention of its own with the C
- * library's, in double, for every float32 from -0 down to where it is 0: at most 2 units in the last place.
+ * Compares the exponential inside the softmax of the first kernel set that has attention of its own with the
+ * C library's, in double, for every float32 from -0 down to where it is 0: at most 2 units in the last place.
  * Some minutes long. Exit status 1 when one is off. Arguments, both optional: first and last upper 16 bits.
  */
 #include "attention_kernels.h"

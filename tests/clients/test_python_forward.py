@@ -1,4 +1,7 @@
 """Client.forward against the real daemon: every result by its name, in both encodings, and what is refused."""
+import json
+import shutil
+
 import attnd
 import numpy as np
 import pytest
@@ -97,6 +100,28 @@ def test_an_empty_sequence_is_legal(client):
     result = client.forward(BERT, [], outputs=["hidden", "pooled"])
     assert result.hidden.size == 0 and not result.pooled.any()
     assert [h.shape[0] for h in client.forward(BERT, [[], [1]]).hidden] == [0, 1]
+
+
+@pytest.fixture(scope="module")
+def reading_url(tmp_path_factory):
+    """A daemon whose model has a tokenizer: one token a letter."""
+    folder = tmp_path_factory.mktemp("models") / GPT2
+    shutil.copytree(stacks.FOLDER / GPT2, folder)
+    (folder / "vocab.json").write_text(json.dumps({word: n for n, word in enumerate(["<pad>", "<unk>", *"aeté"])}))
+    with Daemon("--models", folder.parent) as running:
+        yield f"http://127.0.0.1:{running.port}"
+
+
+@pytest.mark.parametrize("encoding", ["safetensors", "json"])
+def test_the_tokens_of_a_text_are_named(reading_url, encoding):
+    with attnd.Client(reading_url, encoding=encoding) as reading:
+        one = reading.forward(GPT2, text="été", outputs=["pooled"])
+        assert one.tokens.tolist() == [5, 4, 5] and one.token_strings == list("été")
+        assert one.token_offsets.tolist() == [[0, 2], [2, 3], [3, 5]] and one.token_offsets.dtype == np.int64
+        two = reading.forward(GPT2, text=["tea", "t"])
+        assert two.token_strings == [list("tea"), ["t"]]
+        assert [offsets.tolist() for offsets in two.token_offsets] == [[[0, 1], [1, 2], [2, 3]], [[0, 1]]]
+        assert one.decoder_token_strings is None and one.decoder_token_offsets is None
 
 
 def test_both_encodings_give_the_same_bits(url):

@@ -150,7 +150,7 @@ def _json_arrays(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, ND
 def json_array(name: str, value: Any) -> NDArray[Any]:
     """Nested lists as an array: of integers where the name says so, else of float32."""
     try:
-        if name.endswith((".indices", "tokens")):
+        if name.endswith((".indices", "tokens", "offsets")):
             return np.array(value, dtype=np.int64)
         numbers = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:

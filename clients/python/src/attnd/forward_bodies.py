@@ -6,6 +6,7 @@ made of the tensors' names, in a JSON one of objects and lists.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ Tree = dict[Any, Any]
 T = TypeVar("T")
 
 _KINDS = ("encoder", "decoder", "cross")
+_WORDS = ("token_strings", "decoder_token_strings")
 
 
 def as_tokens(name: str, value: Tokens) -> NDArray[np.int64] | list[list[int]]:
@@ -84,7 +86,9 @@ def read(
 
 def _decode(media_type: str, body: bytes | bytearray) -> Tree:
     if media_type == bodies.MEDIA_TYPES["safetensors"]:
-        return _tree_of_names(safetensors.decode(body)[0])
+        tensors, metadata = safetensors.decode(body)
+        words = {name: json.loads(metadata[name]) for name in _WORDS if name in metadata}
+        return {**_tree_of_names(tensors), **words}
     if media_type == bodies.MEDIA_TYPES["json"]:
         return _tree_of_json(bodies.object_of(body, "the reply"))
     raise ProtocolError(f"a reply of media type {media_type!r}")
@@ -180,7 +184,11 @@ def _forward(tree: Tree, timing: Mapping[str, float], batch_size: int | None, re
 
     return Forward(
         tokens=optional("tokens", lambda node: _leaf(node, "tokens")),
+        token_strings=tree.get("token_strings"),
+        token_offsets=optional("token_offsets", lambda node: _leaf(node, "token_offsets")),
         decoder_tokens=optional("decoder_tokens", lambda node: _leaf(node, "tokens")),
+        decoder_token_strings=tree.get("decoder_token_strings"),
+        decoder_token_offsets=optional("decoder_token_offsets", lambda node: _leaf(node, "token_offsets")),
         hidden=optional("hidden", lambda node: _kinds(node, _floats)),
         hidden_all=_kinds(tree.get("hidden_all", {}), lambda node: _layers(node, _floats)),
         weights=_kinds(tree.get("weights", {}), lambda node: _layers(node, _weights)),

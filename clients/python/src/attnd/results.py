@@ -87,6 +87,7 @@ class TopLogits(NamedTuple):
 IntArray = NDArray[np.int64]
 Rows = FloatArray | list[FloatArray]
 Top = TopWeights | list[TopWeights]
+Words = list[str | None] | list[list[str | None]]
 ByLayer = Mapping[int, Rows]
 
 
@@ -102,8 +103,12 @@ class Forward:
     statistic. By layer means a mapping from the layer's number.
 
     Attributes:
-        tokens: int64 [L], as sent; None where embeddings were.
-        decoder_tokens: likewise.
+        tokens: int64 [L], as sent or as the tokenizer made them of the text; None where embeddings were sent.
+        token_strings: the texts of the tokens, lists by sequence for a batch; None where the model has no tokenizer.
+        token_offsets: of text, int64 [L, 2]: start and end of each token in bytes of its text in UTF-8.
+        decoder_tokens: likewise, as the two that follow.
+        decoder_token_strings: likewise.
+        decoder_token_offsets: likewise.
         hidden: [L, E], the last hidden states, after the final norm.
         hidden_all: by number, [L, E]: 0 the embedded input, then what each block gives; the last is `hidden`.
         weights: by layer, [H, L, L]; with `top_k` a :class:`TopWeights` of [H, L, k].
@@ -119,7 +124,11 @@ class Forward:
     """
 
     tokens: IntArray | list[IntArray] | None = None
+    token_strings: Words | None = None
+    token_offsets: IntArray | list[IntArray] | None = None
     decoder_tokens: IntArray | list[IntArray] | None = None
+    decoder_token_strings: Words | None = None
+    decoder_token_offsets: IntArray | list[IntArray] | None = None
     hidden: Rows | Mapping[str, Rows] | None = None
     hidden_all: ByLayer | Mapping[str, ByLayer] = field(default_factory=dict)
     weights: Mapping[int, Rows | Top] | Mapping[str, Mapping[int, Rows | Top]] = field(default_factory=dict)

@@ -244,6 +244,67 @@ START_TEST(the_limit_of_elements_holds_for_parts_too)
 }
 END_TEST
 
+/* ---- base64 */
+
+static struct outcome scan_base64(const uint8_t *bytes, size_t count, size_t changed, char change,
+                                  attn_executor *executor)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	struct text body = {.bytes = malloc(count / 3 * 4 + 64)};
+	ck_assert_ptr_nonnull(body.bytes);
+	char *at = body.bytes + sprintf(body.bytes, "{\"query\":{\"base64\":\""), *first = at;
+	for (size_t i = 0; i < count; i += 3) {
+		uint32_t bits = (uint32_t)bytes[i] << 16;
+		bits |= i + 1 < count ? (uint32_t)bytes[i + 1] << 8 : 0;
+		bits |= i + 2 < count ? bytes[i + 2] : 0;
+		for (int shift = 18; shift >= 0; shift -= 6)
+			*at++ = alphabet[bits >> shift & 63];
+		at[-2] = i + 1 < count ? at[-2] : '=';
+		at[-1] = i + 2 < count ? at[-1] : '=';
+	}
+	if (change != 0)
+		first[changed] = change;
+	at += sprintf(at, "\"}}");
+	body.length = (size_t)(at - body.bytes);
+	struct outcome outcome = scan_text(body, executor);
+	free(body.bytes);
+	return outcome;
+}
+
+START_TEST(large_base64_is_decoded_the_same_in_parts)
+{
+	static const size_t sizes[] = {
+	    600000, 600001, 600002, 3 * 65536 * 2, 3 * 65536 * 2 - 1, 3 * 65536 * 2 + 1, 0, 1};
+	struct shuffled_executor threads;
+	uint64_t state = 10;
+	uint8_t *bytes = malloc(600002);
+	shuffled_executor_init(&threads, THREADS, 8);
+	for (size_t i = 0; i < 600002; i++)
+		bytes[i] = (uint8_t)random_next(&state);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct outcome outcome = scan_base64(bytes, sizes[i], 0, 0, &threads.executor);
+		ck_assert(outcome.whole && outcome.problem.code == PROBLEM_NONE);
+		ck_assert_uint_eq(outcome.scan.arrays[0].count, sizes[i]);
+		ck_assert(memcmp(outcome.scan.arrays[0].data, bytes, sizes[i]) == 0);
+		json_scan_clear(&outcome.scan);
+	}
+	for (int round = 0; round < 60; round++) {
+		size_t at =
+		    round % 2 ? random_next(&state) % 800000 : (1 + random_next(&state) % 3) * 262144 - 1;
+		struct outcome outcome = scan_base64(bytes, 600000, at, "=*\n"[round % 3], &threads.executor);
+		char expected[64];
+		snprintf(expected, sizeof(expected), "character %zu is not what base64", at);
+		ck_assert_int_eq(outcome.problem.code, round % 3 == 2 ? PROBLEM_SYNTAX : PROBLEM_BAD_VALUE);
+		if (round % 3 < 2)
+			ck_assert_msg(strstr(outcome.problem.detail, expected) == outcome.problem.detail,
+			              "%s, %s", expected, outcome.problem.detail);
+		json_scan_clear(&outcome.scan);
+	}
+	free(bytes);
+	shuffled_executor_close(&threads);
+}
+END_TEST
+
 /* ---- a survey */
 
 START_TEST(a_survey_divides_a_text_behind_its_commas)
@@ -450,8 +511,8 @@ END_TEST
 
 SUITE_MAIN("json_parts", a_large_tensor_is_read_as_it_was_written,
            a_changed_body_is_told_the_same_whoever_reads_its_parts, the_first_mistake_is_the_one_that_is_told,
-           the_limit_of_elements_holds_for_parts_too, a_survey_divides_a_text_behind_its_commas,
-           a_survey_knows_a_tensor_from_other_arrays,
+           the_limit_of_elements_holds_for_parts_too, large_base64_is_decoded_the_same_in_parts,
+           a_survey_divides_a_text_behind_its_commas, a_survey_knows_a_tensor_from_other_arrays,
            a_large_tensor_is_written_the_same_whoever_writes_its_parts,
            the_first_number_that_is_not_finite_is_told, integers_are_written_the_same_in_parts,
            a_scan_that_nobody_waits_for_ends, a_text_that_nobody_waits_for_is_not_written)

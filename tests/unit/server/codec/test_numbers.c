@@ -487,24 +487,33 @@ START_TEST(printing_never_takes_more_bytes_than_plain_or_scientific_text)
 }
 END_TEST
 
+static void expect_digits(float value, int digits)
+{
+	char text[NUMBER_TEXT_MAX + 1], library[32];
+	size_t length = number_print_digits(value, digits, text);
+	expect(length < NUMBER_TEXT_MAX, "%zu bytes", length);
+	text[length] = '\0';
+	snprintf(library, sizeof library, "%.*e", digits - 1, (double)value);
+	expect(strtod(text, NULL) == strtod(library, NULL), "%s, %s", text, library);
+	char significant[16];
+	expect(digits_of(text, significant) <= digits, "%s", text);
+}
+
 START_TEST(printing_digits_rounds_as_the_c_library_does)
 {
 	uint64_t state = 6;
 	for (int i = 0; i < 500000; i++) {
 		uint32_t bits = (uint32_t)random_next(&state);
-		if ((bits >> 23 & 0xff) == 0xff)
-			continue;
-		float value = float_of(bits);
-		int digits = 1 + i % 9;
-		char text[NUMBER_TEXT_MAX + 1], library[32];
-		size_t length = number_print_digits(value, digits, text);
-		expect(length < NUMBER_TEXT_MAX, "%zu bytes", length);
-		text[length] = '\0';
-		snprintf(library, sizeof library, "%.*e", digits - 1, (double)value);
-		expect(strtod(text, NULL) == strtod(library, NULL), "%s, %s", text, library);
-		char significant[16];
-		expect(digits_of(text, significant) <= digits, "%s", text);
+		if ((bits >> 23 & 0xff) != 0xff)
+			expect_digits(float_of(bits), 1 + i % 9);
 	}
+	for (int exponent = -45; exponent <= 38; exponent++) { /* about powers of ten */
+		uint32_t bits = bits_of((float)pow(10, exponent));
+		for (uint32_t i = 0; i < 7 * 9; i++)
+			expect_digits(float_of(bits > 3 ? bits + i / 9 - 3 : bits + i / 9), 1 + (int)i % 9);
+	}
+	for (int i = 0; i < 20000; i++) /* ties */
+		expect_digits((float)i / 16, 1 + i % 9);
 }
 END_TEST
 

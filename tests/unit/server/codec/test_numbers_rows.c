@@ -232,7 +232,7 @@ START_TEST(a_row_rounds_half_way_points_as_strtof_does)
 			    (100 + random_next(&state) % 50) << 23 | random_next(&state) % 0x800000;
 			double middle = ((double)float_of(bits) + (double)float_of(bits + 1)) / 2;
 			int whole = middle < 1 ? 1 : (int)floor(log10(middle)) + 1;
-			snprintf(numbers[i], sizeof(numbers[i]), "%.*f", 15 - whole, middle);
+			snprintf(numbers[i], sizeof(numbers[i]), "%.*f", 15 - whole + round % 7, middle);
 			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s,", numbers[i]);
 		}
 		float out[4];

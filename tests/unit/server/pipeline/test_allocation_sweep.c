@@ -471,12 +471,12 @@ ON_EACH_SET(a_request_through_a_model_ends_right_or_with_memory)
 static void a_forward_request_ends_right_or_with_memory(attn_kernels *kernels)
 {
 	static const char *const texts[] = {
-	    "{'tokens':[[1,2],[3],[4,5]],'outputs':['hidden','hidden_all','weights','logits','pooled'],"
-	    "'layers':[-1],'queries':[0],'heads':[0],'top_logits':2,'statistics':'entropy','rollout':true,"
-	    "'ablate':[[0,1]]}",
+	    ("{'tokens':[[1,2],[3],[4,5]],'outputs':['hidden','hidden_all','weights','logits','pooled'],"
+	     "'layers':[-1],'queries':[0],'heads':[0],'top_logits':2,'statistics':'entropy','rollout':true,"
+	     "'ablate':[[0,1]]}"),
 	    "{'tokens':{'shape':[1],'dtype':'int32','base64':'AQAAAA=='},'outputs':'weights','top_k':1}",
-	    "{'embeddings':{'shape':[1,24],'data':[1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8]},"
-	    "'outputs':'logits_all'}",
+	    ("{'embeddings':{'shape':[1,24],'data':[1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8]},"
+	     "'outputs':'logits_all'}"),
 	};
 	struct registry *registry = NULL;
 	attn_error error;
@@ -549,6 +549,33 @@ START_TEST(models_are_loaded_whole_or_end_with_memory)
 }
 END_TEST
 
+struct opening {
+	const char *folder;
+	const attn_kernels *kernels;
+};
+
+static bool open_model(void *arg)
+{
+	const struct opening *opening = arg;
+	attn_model *model = NULL;
+	attn_error error = {.status = ATTN_OK};
+	attn_status status = attn_model_open(opening->folder, opening->kernels, &model, &error);
+	refuse_no_more();
+	ck_assert_msg(status == ATTN_OK || status == ATTN_MEMORY, "%d: %s", status, error.message);
+	ck_assert(error.status == status && (status == ATTN_OK) == (model != NULL));
+	attn_model_free(model);
+	return status == ATTN_OK;
+}
+
+static void stacks_are_loaded_or_end_with_memory(attn_kernels *kernels)
+{
+	static const char *const folders[] = {"tests/models/gpt2-head", "tests/models/llama-bfloat16-sharded",
+	                                      "tests/models/marian-swish", "tests/models/t5-relu"};
+	for (size_t i = 0; i < COUNT(folders); i++)
+		ck_assert_int_gt(sweep(open_model, &(struct opening){folders[i], kernels}), 20);
+}
+ON_EACH_SET(stacks_are_loaded_or_end_with_memory)
+
 static void ignore_job(void *context, struct job *job)
 {
 	(void)context, (void)job;
@@ -603,5 +630,6 @@ SUITE_MAIN("allocation_sweep", EACH_SET(a_json_request_ends_right_or_with_memory
            EACH_SET(requests_of_one_call_end_right_or_with_memory_each),
            EACH_SET(a_request_through_a_model_ends_right_or_with_memory),
            EACH_SET(a_forward_request_ends_right_or_with_memory),
+           EACH_SET(stacks_are_loaded_or_end_with_memory),
            EACH_SET(a_binary_forward_request_ends_right_or_with_memory),
            models_are_loaded_whole_or_end_with_memory, a_pipeline_starts_whole_or_ends_with_memory)
