@@ -218,7 +218,7 @@ mandir ?= $(datadir)/man
 sysconfdir ?= $(if $(filter /usr,$(PREFIX)),/etc,$(PREFIX)/etc)
 unitdir ?= $(PREFIX)/lib/systemd/system
 
-MODEL_FILES := $(patsubst config/models/%,%,$(wildcard config/models/*/config.json config/models/*/*.safetensors))
+MODEL_FILES := $(patsubst config/models/%,%,$(wildcard $(foreach f,config.json tokenizer.json README.md *.safetensors,config/models/*/$f)))
 DOCS := README.md CHANGELOG.md LICENSE $(wildcard doc/*.md doc/*.yaml)
 PAGES := $(wildcard doc/*.[1-9])
 UNITS := $(wildcard systemd/attnd.*)

@@ -325,7 +325,7 @@ def test_a_layer_of_a_model_agrees_with_its_weights(client, parameters):
 
 def test_models_latency_metrics_and_health(any_client):
     any_client.attention([[1.0]])
-    assert [model["id"] for model in any_client.models()] == ["tiny-mha"]
+    assert [model["id"] for model in any_client.models()] == ["alice", "english-french", "tiny-mha"]
     assert any_client.model("tiny-mha")["heads"] == 4
     assert any(entry["operation"] == "attention" for entry in any_client.latency())
     assert "# TYPE attnd_requests_total counter" in any_client.metrics()

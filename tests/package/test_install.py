@@ -63,7 +63,8 @@ def test_what_is_installed_is_what_should_be(installed):
              "usr/share/man/man5/attnd.conf.5", "usr/share/man/man8/attnd.8"}
     for unit in ["systemd/attnd.service", *names("systemd/attnd.socket")]:
         files.add(unit.replace("systemd/", "usr/lib/systemd/system/"))
-    for model in names("config/models/*/config.json") + names("config/models/*/*.safetensors"):
+    for model in [path for name in ("config.json", "tokenizer.json", "README.md", "*.safetensors")
+                  for path in names(f"config/models/*/{name}")]:
         files.add(model.replace("config/models/", "usr/share/attnd/models/"))
     for document in ["README.md", "CHANGELOG.md", "LICENSE", *names("doc/*.md"), *names("doc/*.yaml")]:
         files.add("usr/share/doc/attnd/" + os.path.basename(document))
@@ -81,10 +82,10 @@ def test_the_installed_configuration_is_accepted(installed):
     run(installed / "usr/bin/attnd", "--config", installed / "etc/attnd/attnd.conf", "--check-config")
 
 
-def test_the_installed_program_serves_the_installed_model(installed, monkeypatch):
+def test_the_installed_program_serves_the_installed_models(installed, monkeypatch):
     monkeypatch.setattr("daemon.BINARY", str(installed / "usr/bin/attnd"))
     with Daemon() as running:
-        assert [entry["id"] for entry in running.get("/v1/models").json["data"]] == ["tiny-mha"]
+        assert [entry["id"] for entry in running.get("/v1/models").json["data"]] == ["alice", "english-french", "tiny-mha"]
 
 
 def test_every_text_names_the_folders_that_were_chosen(tmp_path):

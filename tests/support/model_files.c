@@ -49,6 +49,17 @@ void folder_remove(char *folder)
 	free(folder);
 }
 
+char *folder_of_model(const char *directory)
+{
+	char *folder = folder_make(), *target = realpath(directory, NULL);
+	char *link = folder_path(folder, strrchr(directory, '/') + 1);
+	ck_assert_ptr_nonnull(target);
+	ck_assert_int_eq(symlink(target, link), 0);
+	free(target);
+	free(link);
+	return folder;
+}
+
 char *folder_path(const char *folder, const char *name)
 {
 	char *path;

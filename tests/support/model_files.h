@@ -18,6 +18,9 @@ char *safetensors_bytes(const char *header, size_t data_size, size_t *size);
 char *folder_make(void);
 void folder_remove(char *folder);
 
+/* A folder of models that holds that one directory, by a link. */
+char *folder_of_model(const char *directory);
+
 /* Path of a name in a folder, for the caller to free. */
 char *folder_path(const char *folder, const char *name);
 void folder_write(const char *folder, const char *name, const void *bytes, size_t size);

@@ -458,7 +458,9 @@ static void a_request_through_a_model_ends_right_or_with_memory(attn_kernels *ke
 	};
 	struct registry *registry = NULL;
 	attn_error error;
-	ck_assert_int_eq(registry_load("config/models", kernels, &registry, &error), ATTN_OK);
+	char *models = folder_of_model("config/models/tiny-mha");
+	ck_assert_int_eq(registry_load(models, kernels, &registry, &error), ATTN_OK);
+	folder_remove(models);
 	sweep_texts(kernels,
 	            (struct trial){.operation = &operation_model_attention,
 	                           .model = registry_at(registry, 0),
@@ -512,12 +514,17 @@ ON_EACH_SET(a_binary_forward_request_ends_right_or_with_memory)
 
 /* ---- what stands before requests */
 
+struct loading {
+	const char *models; /* a folder with one model */
+	size_t parameters;  /* of it */
+};
+
 static bool load(void *arg)
 {
-	const size_t *parameters = arg;
+	const struct loading *loading = arg;
 	struct registry *registry = NULL;
 	attn_error error = {.status = ATTN_OK};
-	attn_status status = registry_load("config/models", plain_kernels(), &registry, &error);
+	attn_status status = registry_load(loading->models, plain_kernels(), &registry, &error);
 	refuse_no_more();
 	if (status != ATTN_OK) {
 		ck_assert_msg(status == ATTN_MEMORY && error.status == status, "%d: %s", status,
@@ -533,7 +540,7 @@ static bool load(void *arg)
 	}
 	ck_assert_uint_eq(registry_count(registry), 1);
 	const attn_model *model = model_instance_model(registry_at(registry, 0));
-	ck_assert_uint_eq(attn_model_info_of(model).parameters, *parameters);
+	ck_assert_uint_eq(attn_model_info_of(model).parameters, loading->parameters);
 	registry_free(registry);
 	return true;
 }
@@ -543,9 +550,11 @@ START_TEST(models_are_loaded_whole_or_end_with_memory)
 	attn_model *model = NULL;
 	attn_error error;
 	ck_assert_int_eq(attn_model_open("config/models/tiny-mha", plain_kernels(), &model, &error), ATTN_OK);
-	size_t parameters = attn_model_info_of(model).parameters;
+	char *models = folder_of_model("config/models/tiny-mha");
+	struct loading loading = {models, attn_model_info_of(model).parameters};
 	attn_model_free(model);
-	ck_assert_int_gt(sweep(load, &parameters), 20);
+	ck_assert_int_gt(sweep(load, &loading), 20);
+	folder_remove(models);
 }
 END_TEST
 

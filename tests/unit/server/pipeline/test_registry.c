@@ -181,7 +181,7 @@ static void *hold_and_release(void *arg)
 START_TEST(any_thread_may_be_the_last_to_release)
 {
 	struct registry *registry = loaded("config/models");
-	struct model_instance *instance = registry_at(registry, 0);
+	struct model_instance *instance = registry_find(registry, "tiny-mha");
 	pthread_t holders[HOLDERS];
 	for (size_t i = 0; i < HOLDERS; i++) {
 		model_instance_retain(instance);
@@ -196,11 +196,13 @@ START_TEST(any_thread_may_be_the_last_to_release)
 }
 END_TEST
 
-START_TEST(the_default_model_is_served)
+START_TEST(the_default_models_are_served)
 {
+	static const char *const names[] = {"alice", "english-french", "tiny-mha"};
 	struct registry *registry = loaded("config/models");
-	ck_assert_uint_eq(registry_count(registry), 1);
-	ck_assert_str_eq(model_instance_name(registry_at(registry, 0)), "tiny-mha");
+	ck_assert_uint_eq(registry_count(registry), 3);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert_str_eq(model_instance_name(registry_at(registry, i)), names[i]);
 	registry_free(registry);
 }
 END_TEST
@@ -209,4 +211,4 @@ SUITE_MAIN("registry", models_are_sorted_and_found_by_name, an_empty_directory_m
            a_link_to_a_directory_is_a_model, a_name_outside_the_rule_is_an_error,
            a_model_that_fails_is_named_and_the_others_are_loaded, a_directory_that_cannot_be_read_is_named,
            an_instance_outlives_its_registry_while_a_job_holds_it, any_thread_may_be_the_last_to_release,
-           the_default_model_is_served)
+           the_default_models_are_served)
