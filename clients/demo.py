@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The textbook's four embeddings through a daemon of our own: the request, the reply, a heat map of the weights.
+"""A daemon of our own shows what attention does: the textbook's four embeddings with a heat map of their weights, then
+where the words of a sentence look in two small trained models.
 
     clients/demo.py --daemon build/attnd      starts it on a free port and stops it at the end
     clients/demo.py --url http://host:port    asks one that runs
@@ -13,6 +14,8 @@ import re
 import subprocess
 import sys
 import urllib.request
+
+import words
 
 REQUEST = {
     "embeddings": [[0, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 0]],
@@ -84,6 +87,10 @@ def show(url, colour):
     print("\n".join(rows(reply["context"])))
     print("\nAttention weights: how much each query (row) takes from each key (column)")
     print("\n".join(heat_map(reply["weights"][0], colour)))
+    print()
+    print("\n".join(words.heads_from_last_word(url, colour)))
+    print()
+    print("\n".join(words.negation(url, colour)))
 
 
 def wants_colour():
@@ -91,7 +98,7 @@ def wants_colour():
 
 
 def main():
-    parser = argparse.ArgumentParser(description="The textbook's four embeddings through attnd.")
+    parser = argparse.ArgumentParser(description="What attention does, in pictures.")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--daemon", help="path of the program to start")
     where.add_argument("--url", help="a daemon that runs")

@@ -18,6 +18,8 @@ attnd answers on http://$listen. In another terminal:
 
   curl http://$listen/v1/attention --json '{"query":[[1,0],[0,1]],"value":[[1,2],[3,4]],"precision":6}'
 
+  curl http://$listen/v1/models/alice/forward --json '{"text":"Alice was beginning to get very tired","outputs":["weights"],"layers":[-1],"queries":[-1],"top_k":3,"precision":3}'
+
   curl http://$listen/v1/models/tiny-mha/attention --json '{"embeddings":[[1,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],[0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0],[0,0,1,0,0,0,0,0,0,0,0,0,0,0,0,0]],"precision":4}'
 
 Ctrl-C stops it.

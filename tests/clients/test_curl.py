@@ -15,7 +15,7 @@ EXAMPLES = ROOT / "clients" / "curl"
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    for model in (ROOT / "config/models/tiny-mha", ROOT / "tests/models/gpt2-head"):
+    for model in (*(ROOT / "config/models").glob("*/"), ROOT / "tests/models/gpt2-head"):
         (folder / model.name).symlink_to(model)
     with Daemon("--models", folder) as running:
         yield running
@@ -23,12 +23,12 @@ def daemon(tmp_path_factory):
 
 @pytest.fixture
 def example(daemon):
-    def run(name, status=0, **environment):
+    def run(name, status=0, read=json.loads, **environment):
         url = f"http://127.0.0.1:{daemon.port}"
         done = subprocess.run([EXAMPLES / name], env={**os.environ, "ATTND_URL": url, **environment}, capture_output=True,
                               text=True, timeout=60)
         assert done.returncode == status, done.stdout + done.stderr
-        return json.loads(done.stdout)
+        return read(done.stdout)
 
     return run
 
@@ -107,6 +107,15 @@ def test_forward(example):
     (top,) = reply["weights"]
     assert [[len(row) for row in head] for head in top["values"]] == [[3]] * 3
     assert all(0 < sum(row) <= 1 + 2e-6 for head in top["values"] for row in head)
+
+
+def test_words(example):
+    heads = [line.split(": ")[1].split(", ") for line in example("words.sh", read=str.splitlines)]
+    assert len(heads) == 4 and all(len(words) == 3 for words in heads)
+    for words in heads:
+        weights = [float(word.split()[1]) for word in words]
+        assert weights == sorted(weights, reverse=True) and 0 < sum(weights) <= 1.002
+        assert all(word.split()[0] in "Alice looked at the little door".split() for word in words)
 
 
 def test_latency(example):

@@ -19,6 +19,8 @@ def test_the_demonstration_shows_the_textbook_answer_and_stops_its_daemon():
                           timeout=60 * SLOW)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "[1.374390  1.739160  2.103920]" in done.stdout
+    assert '"I don\'t speak French" becomes "Je ne parle pas français"' in done.stdout
+    assert 'looks from "tired" in "Alice was beginning to get very tired"' in done.stdout
     shown = [[float(x) for x in re.findall(r"0\.\d\d", line)] for line in done.stdout.splitlines() if "  query " in line]
     assert shown == [[round(w, 2) for w in row] for row in WEIGHTS]
     assert done.stdout.rstrip().endswith("The daemon has stopped.")
@@ -50,10 +52,13 @@ def test_the_lines_that_run_prints_work_as_pasted():
                 pasted.append(line)
             if line.startswith("Ctrl-C"):
                 break
-        assert len(pasted) == 2
+        assert len(pasted) == 3
         for line in pasted:
             done = subprocess.run([*shlex.split(line), "-s"], capture_output=True, text=True, timeout=60)
             reply = json.loads(done.stdout)
+            if "text" in line:
+                assert reply["token_strings"][0] == "Alice" and len(reply["weights"][0]["indices"]) == 4
+                continue
             assert all(abs(sum(row) - 1) < 1e-3 for head in reply["weights"] for row in head), reply
     finally:
         runner.send_signal(signal.SIGTERM)
@@ -66,13 +71,15 @@ def near(found, printed):
         return set(found) == set(printed) and all(near(found[name], printed[name]) for name in found)
     if isinstance(found, list):
         return len(found) == len(printed) and all(near(a, b) for a, b in zip(found, printed))
+    if isinstance(found, str):
+        return found == printed
     return abs(found - printed) <= 0.01 * abs(printed)
 
 
-@pytest.mark.parametrize("line,flags", [(0, ()), (1, ("--models", ROOT / "tests/models"))])
+@pytest.mark.parametrize("line,flags", [(0, ()), (1, ()), (2, ("--models", ROOT / "tests/models"))])
 def test_the_readmes_lines_give_the_output_printed_below_them(line, flags):
     lines = re.findall(r"(?m)^\$ (curl .*)\n(\{.*\})$", (ROOT / "README.md").read_text())
-    assert len(lines) == 2
+    assert len(lines) == 3
     command, printed = lines[line]
     with Daemon(*flags) as daemon:
         done = subprocess.run([*shlex.split(command.replace(":8080", f":{daemon.port}")), "-s"], capture_output=True,
