@@ -12,7 +12,7 @@ BUILD="gcc libc6-dev make pkg-config libmicrohttpd-dev libjansson-dev libuv1-dev
 libsystemd-dev zlib1g-dev libutf8proc-dev libpcre2-dev"
 RUN="$BUILD curl"
 DEMO="$RUN python3"
-TEST="$DEMO check libsubunit-dev python3-pytest python3-numpy python3-yaml python3-venv jq valgrind prometheus clang
+TEST="$DEMO check libsubunit-dev python3-pytest python3-numpy python3-yaml python3-venv python3-matplotlib jq valgrind prometheus clang
 libclang-rt-14-dev clang-format systemd groff-base"
 COVERAGE="$TEST gcovr"
 CONTAINER="$RUN buildah debootstrap procps"
