@@ -168,11 +168,12 @@ check-exp: $(BUILD)/tests/bench/exhaustive_exp ## the softmax's exponential of e
 	$<
 
 PEERS ?= $(PYTHON)
+PARTS ?= all
 .PHONY: bench benches soak
 bench: ## figures and ratios of this machine, as one table; PEERS="python ..." has the libraries to compare with
 	@./bootstrap.sh demo
 	@$(MAKE) --no-print-directory all benches
-	@$(PYTHON) tests/bench/run.py --build $(BUILD) --pythons $(PEERS)
+	@$(PYTHON) tests/bench/run.py --build $(BUILD) --pythons $(PEERS) --parts $(PARTS)
 benches: $(BENCHES) $(BUILD)/tests/bench/load
 
 SOAK_MINUTES ?= 10

@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 	static struct layer_bench bench, stacked;
 	attn_model *model = NULL;
 	attn_error err = {0};
-	bench_check(attn_kernels_new("blas", &bench.kernels), "kernels");
+	bench_check(attn_kernels_new(attn_kernels_list(0), &bench.kernels), "kernels");
 	bench_check(attn_kernels_self_check(bench.kernels, 1, &err), err.message);
 	bench_check(attn_model_open(argv[1], bench.kernels, &model, &err), err.message);
 	bench.layer = attn_model_layer(model, 0, ATTN_SELF);
@@ -127,8 +127,8 @@ int main(int argc, char **argv)
 	struct bench_case cases[] = {
 	    {run_layer, &bench, 1, {0}}, {run_bare, &bare, 1, {0}}, {run_layer, &stacked, BATCH, {0}}};
 	bench_interleave(cases, 3);
-	printf("layer: width %zu, %zu heads, length %zu, one thread\n", bench.width, bench.layer->heads,
-	       bench.length);
+	printf("layer: width %zu, %zu heads, length %zu, one thread, kernels %s\n", bench.width,
+	       bench.layer->heads, bench.length, attn_kernels_name(bench.kernels));
 	report(&cases[0], &cases[1], &cases[2]);
 
 	bare_clear(&bare);
