@@ -578,8 +578,11 @@ static bool open_model(void *arg)
 
 static void stacks_are_loaded_or_end_with_memory(attn_kernels *kernels)
 {
-	static const char *const folders[] = {"tests/models/gpt2-head", "tests/models/llama-bfloat16-sharded",
-	                                      "tests/models/marian-swish", "tests/models/t5-relu"};
+	static const char *const folders[] = {
+	    "tests/models/gpt2-head",          "tests/models/llama-bfloat16-sharded",
+	    "tests/models/marian-swish",       "tests/models/t5-relu",
+	    "tests/models/torch-mha-appended", "tests/models/torch-transformer-pre-norm",
+	    "tests/models/unet-heads-by-block"};
 	for (size_t i = 0; i < COUNT(folders); i++)
 		ck_assert_int_gt(sweep(open_model, &(struct opening){folders[i], kernels}), 20);
 }
