@@ -52,24 +52,16 @@ static void note_lengths(const struct forward_request *request, size_t limit, st
 	}
 }
 
-/* Tokens that stand in the envelope as lists. */
-static void read_tokens(const json_t *envelope, struct tensor_room *room, struct forward_request *request,
-                        struct problem *problem)
-{
-	for (size_t stack = 0; stack < ATTN_STACKS; stack++) {
-		struct token_rows *rows = &request->inputs[stack].rows;
-		const char *pointer = forward_input_pointers[stack].tokens;
-		const json_t *value = json_object_get(envelope, pointer + 1);
-		if (value != NULL && rows->lengths == NULL)
-			token_rows_read(value, pointer, room, rows, problem);
-	}
-}
-
 /* ---- a JSON body */
 
-static const struct json_rule rules[ATTN_STACKS] = {
-    [ATTN_FIRST_STACK] = {"/embeddings", JSON_FLOATS},
-    [ATTN_SECOND_STACK] = {"/decoder_embeddings", JSON_FLOATS},
+/* Numbers of the rules, each with a stack's added. */
+enum { RULE_EMBEDDINGS, RULE_TOKENS = RULE_EMBEDDINGS + ATTN_STACKS, RULES = RULE_TOKENS + ATTN_STACKS };
+
+static const struct json_rule rules[RULES] = {
+    [RULE_EMBEDDINGS + ATTN_FIRST_STACK] = {"/embeddings", JSON_FLOATS},
+    [RULE_EMBEDDINGS + ATTN_SECOND_STACK] = {"/decoder_embeddings", JSON_FLOATS},
+    [RULE_TOKENS + ATTN_FIRST_STACK] = {"/tokens", JSON_TOKENS},
+    [RULE_TOKENS + ATTN_SECOND_STACK] = {"/decoder_tokens", JSON_TOKENS},
 };
 
 static void take_embeddings(struct json_tensor_source *source, struct forward_request *request)
@@ -77,10 +69,24 @@ static void take_embeddings(struct json_tensor_source *source, struct forward_re
 	for (size_t stack = 0; stack < ATTN_STACKS; stack++) {
 		struct tensor *out = &request->inputs[stack].embeddings;
 		struct json_array array;
-		if (!json_tensor_take(source, stack, &array))
+		if (!json_tensor_take(source, RULE_EMBEDDINGS + stack, &array))
 			continue;
 		*out = (struct tensor){.data = array.data, .rank = array.rank, .count = array.count};
 		memcpy(out->dims, array.dims, sizeof(out->dims));
+	}
+}
+
+static void take_tokens(struct json_tensor_source *source, struct forward_request *request)
+{
+	for (size_t stack = 0; stack < ATTN_STACKS; stack++) {
+		struct json_array *array = &source->scan->arrays[RULE_TOKENS + stack];
+		struct token_rows *rows = &request->inputs[stack].rows;
+		const char *pointer = forward_input_pointers[stack].tokens;
+		const json_t *value = json_object_get(source->envelope, pointer + 1);
+		if (array->present)
+			token_rows_take(array, pointer, &source->room, rows, source->problem);
+		else if (value != NULL)
+			token_rows_read(value, pointer, &source->room, rows, source->problem);
 	}
 }
 
@@ -88,8 +94,8 @@ static json_t *read_json(const char *body, size_t length, const struct attention
                          attn_executor *executor, struct forward_request *request, struct problem *problem)
 {
 	struct json_scan scan = {0};
-	json_t *envelope = json_body_read(body, length, rules, ATTN_STACKS, limits->elements,
-	                                  forward_fields_known, executor, &scan, problem);
+	json_t *envelope = json_body_read(body, length, rules, RULES, limits->elements, forward_fields_known,
+	                                  executor, &scan, problem);
 	if (envelope != NULL) {
 		struct json_tensor_source source = {.scan = &scan,
 		                                    .envelope = envelope,
@@ -97,7 +103,7 @@ static json_t *read_json(const char *body, size_t length, const struct attention
 		                                    .room = {.limit = limits->elements},
 		                                    .problem = problem};
 		take_embeddings(&source, request);
-		read_tokens(envelope, &source.room, request, problem);
+		take_tokens(&source, request);
 	}
 	json_scan_clear(&scan);
 	return envelope;
@@ -163,6 +169,19 @@ static void take_tensor(struct safetensors_body *body, const attn_stored_tensor 
 		    body, stored->name, "this field is not a tensor; it stands in __metadata__ as JSON text");
 	else
 		safetensors_body_put(body, body->envelope, stored->name, json_null());
+}
+
+/* Tokens that stand in __metadata__. */
+static void read_tokens(const json_t *envelope, struct tensor_room *room, struct forward_request *request,
+                        struct problem *problem)
+{
+	for (size_t stack = 0; stack < ATTN_STACKS; stack++) {
+		struct token_rows *rows = &request->inputs[stack].rows;
+		const char *pointer = forward_input_pointers[stack].tokens;
+		const json_t *value = json_object_get(envelope, pointer + 1);
+		if (value != NULL && rows->lengths == NULL)
+			token_rows_read(value, pointer, room, rows, problem);
+	}
 }
 
 static json_t *read_safetensors(const char *bytes, size_t length, const struct attention_limits *limits,

@@ -170,6 +170,16 @@ static bool emit_rule(struct json_walk *walk, size_t rule)
 	return emit(walk, token, (size_t)length);
 }
 
+/* Tokens, by a rule where they are plain, or as any value. */
+static bool walk_tokens(struct json_walk *walk, size_t rule, enum json_form form)
+{
+	struct json_array *out = &walk->out->arrays[rule];
+	bool taken = false, nested = json_peek(&walk->cursor) == '[' && form == JSON_FORM_NESTED;
+	if (nested && !out->present && !json_walk_tokens(walk, out, &taken))
+		return false;
+	return taken ? emit_rule(walk, rule) : json_walk_value(walk);
+}
+
 /* What stands at the place of a rule. */
 static bool walk_tensor(struct json_walk *walk, size_t rule, enum json_form form)
 {
@@ -180,6 +190,8 @@ static bool walk_tensor(struct json_walk *walk, size_t rule, enum json_form form
 	    [JSON_FORM_BASE64] = "`base64` must be a string",
 	};
 	char c = json_peek(&walk->cursor);
+	if (walk->rules[rule].kind == JSON_TOKENS)
+		return walk_tokens(walk, rule, form);
 	if (c == '{' && form == JSON_FORM_NESTED)
 		return json_walk_value(walk);
 	if (c == '[' && form != JSON_FORM_BASE64)
@@ -359,7 +371,9 @@ bool json_scan(const char *text, size_t length, const struct json_rule *rules, s
 void json_scan_clear(struct json_scan *scan)
 {
 	free(scan->envelope);
-	for (size_t i = 0; i < JSON_MAX_RULES; i++)
+	for (size_t i = 0; i < JSON_MAX_RULES; i++) {
 		free(scan->arrays[i].data);
+		free(scan->arrays[i].lengths);
+	}
 	*scan = (struct json_scan){0};
 }

@@ -20,7 +20,12 @@
 
 #define JSON_MAX_RULES 32
 
-enum json_kind { JSON_FLOATS, JSON_BOOLEANS };
+/* JSON_TOKENS: integers in one list, or in lists that may differ in length; what has any other form, or an
+ * integer with a sign, goes to the envelope as it stands. */
+enum json_kind { JSON_FLOATS, JSON_BOOLEANS, JSON_TOKENS };
+
+/* Rows of JSON_TOKENS at most; more are TOO_MANY_ELEMENTS. */
+#define JSON_ROWS_MAX ((size_t)1 << 20)
 
 /* A place where a tensor may stand: as a nested array there, as {"shape": [..], "data": [flat]}, or as
  * {"shape": [..], "dtype": "..", "base64": ".."}. */
@@ -41,6 +46,8 @@ struct json_array {
 	size_t count; /* numbers in the text; all are stored unless the problem says otherwise */
 	size_t rank;
 	size_t dims[TENSOR_MAX_RANK];
+	size_t *lengths; /* JSON_TOKENS, whose data are int64_t: [rows], malloc'd; dims say nothing then */
+	size_t rows;
 };
 
 struct json_limits {

@@ -2,8 +2,8 @@
  * json_walk.h - what the parts of json_scan share: the walk's state and its ways to complain.
  *
  * Functions return false only when the walk cannot go on (problem set); what it notes on its way does not
- * stop it. Private to json_scan.c, json_array.c, json_plain.c and
- * json_base64.c.
+ * stop it. Private to json_scan.c, json_array.c, json_plain.c, json_tokens.c
+ * and json_base64.c.
  */
 #ifndef ATTND_CODEC_JSON_WALK_H
 #define ATTND_CODEC_JSON_WALK_H
@@ -57,6 +57,10 @@ bool json_walk_array(struct json_walk *walk, size_t rule, enum json_form form);
  * elements to out, which is empty, and the cursor behind it. *taken is false when it is anything else:
  * nothing has changed then. */
 bool json_walk_plain(struct json_walk *walk, enum json_kind kind, struct json_array *out, bool *taken);
+
+/* Plain tokens at the cursor's bracket to out, which is empty, and the cursor behind them; *taken as above.
+ */
+bool json_walk_tokens(struct json_walk *walk, struct json_array *out, bool *taken);
 
 /* The string at the cursor, for a rule: base64; likewise. */
 bool json_walk_base64(struct json_walk *walk, size_t rule);

@@ -68,6 +68,10 @@ static bool reserve_shape(struct token_rows *rows, const char *pointer, const si
 		                    "the product of the dimensions overflows");
 	if (!tensor_room_take(room, pointer, count, dims, rank, problem) || problem->code != PROBLEM_NONE)
 		return false;
+	if (rank == 2 && dims[0] > JSON_ROWS_MAX)
+		return problem_note(problem, PROBLEM_TOO_MANY_ELEMENTS, pointer,
+		                    "a batch of %zu sequences is over the limit of %zu", dims[0],
+		                    JSON_ROWS_MAX);
 	if (count == 0 && dims[0] > TOKEN_ROWS_EMPTY_MAX)
 		return problem_note(problem, PROBLEM_TOO_MANY_ELEMENTS, pointer,
 		                    "a batch of %zu empty sequences is over the limit of %d", dims[0],
@@ -314,6 +318,28 @@ static bool read_json(const json_t *value, const char *pointer, struct tensor_ro
 	return problem_note(problem, PROBLEM_WRONG_TYPE, pointer,
 	                    "a list of token numbers, or a list of such lists, is expected, found %s",
 	                    json_value_kind(value));
+}
+
+bool token_rows_take(struct json_array *array, const char *pointer, struct tensor_room *room,
+                     struct token_rows *rows, struct problem *problem)
+{
+	if (!tensor_room_take(room, pointer, array->count, &array->count, 1, problem) ||
+	    problem->code != PROBLEM_NONE)
+		return false;
+	*rows = (struct token_rows){.values = array->data,
+	                            .count = array->count,
+	                            .lengths = array->lengths,
+	                            .rows = array->rows,
+	                            .length = array->lengths[0],
+	                            .batched = array->rank == 2};
+	array->data = NULL;
+	array->lengths = NULL;
+	if (rows->values == NULL) /* rows of nothing */
+		rows->values = malloc(1);
+	if (rows->values != NULL)
+		return true;
+	token_rows_clear(rows);
+	return note_memory(problem);
 }
 
 /* ---- the whole: what was read in part is nothing */

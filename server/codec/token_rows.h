@@ -9,6 +9,7 @@
 
 #include "attn.h"
 #include "codec/json_path.h"
+#include "codec/json_scan.h"
 #include "codec/tensor_room.h"
 
 #include <jansson.h>
@@ -34,6 +35,9 @@ struct token_rows {
  * caller.
  */
 bool token_rows_read(const json_t *value, const char *pointer, struct tensor_room *room,
+                     struct token_rows *rows, struct problem *problem);
+/* Moves plain tokens that a scan has found. */
+bool token_rows_take(struct json_array *array, const char *pointer, struct tensor_room *room,
                      struct token_rows *rows, struct problem *problem);
 bool token_rows_read_stored(const attn_stored_tensor *stored, const char *pointer, struct tensor_room *room,
                             struct token_rows *rows, struct problem *problem);

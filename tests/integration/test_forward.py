@@ -535,6 +535,18 @@ def test_a_request_that_memory_can_never_hold_is_told_so(start):
     assert (status, code) == (413, "never-fits") and "100000" in detail and "`weights`" in detail
 
 
+def test_a_batch_of_tokens_may_be_larger_than_what_else_a_body_may_hold(stacked):
+    rows = [[11] * 512] * 700
+    assert len(json.dumps(rows)) > 1 << 20
+    reply = stacked.post(stacks.path(T5), dict(tokens=rows, outputs=[], statistics="max", layers=[0], precision=2))
+    assert reply.status == 200 and reply.json["tokens"] == rows
+
+
+def test_tokens_given_twice_are_a_duplicate_key(stacked):
+    reply = stacked.post(stacks.path(GPT2), '{"tokens":[1],"tokens":[2]}')
+    assert (reply.status, reply.json["code"]) == (400, "duplicate-key")
+
+
 def test_the_limit_of_elements_holds_for_tokens(start):
     small = start("--models", stacks.FOLDER, "--max-elements", 10)
     assert stacks.refused(small, GPT2, tokens=[ROW] * 4)[:3] == (413, "too-many-elements", "/tokens")
