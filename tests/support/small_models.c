@@ -13,6 +13,7 @@ const char *const small_models[] = {"bert-plain",
                                     "t5-gated-untied",
                                     "bart-scaled",
                                     "marian-swish",
+                                    "marian-two-vocabularies",
                                     "clip-text",
                                     "torch-encoder-pre-norm",
                                     "torch-transformer-post-norm",
@@ -59,9 +60,10 @@ attn_forward_sequence small_sequence(struct draw *draw, const attn_model *model,
 	attn_forward_sequence sequence = {.pooled = NULL};
 	for (size_t s = 0; s < ATTN_STACKS; s++) {
 		int64_t *tokens = zeros(draw, call->lengths[s], sizeof(*tokens));
-		for (size_t i = 0; info.vocabulary > 0 && i < call->lengths[s]; i++)
-			tokens[i] = (int64_t)draw_size(draw, 0, info.vocabulary - 1);
-		if (info.vocabulary > 0)
+		const size_t vocabulary = info.stacks[s].vocabulary;
+		for (size_t i = 0; vocabulary > 0 && i < call->lengths[s]; i++)
+			tokens[i] = (int64_t)draw_size(draw, 0, vocabulary - 1);
+		if (vocabulary > 0)
 			sequence.stacks[s].tokens = tokens;
 		else
 			sequence.stacks[s].embeddings =
@@ -117,8 +119,8 @@ attn_forward_sequence small_results(struct draw *draw, const attn_model *model, 
 	copy.pooled = numbers(draw, info.stacks[ATTN_FIRST_STACK].width, percent);
 	if (!info.logits || call->lengths[last] == 0)
 		return copy;
-	copy.logits = numbers(draw, info.vocabulary, percent);
-	copy.logits_all = numbers(draw, call->lengths[last] * info.vocabulary, percent);
+	copy.logits = numbers(draw, info.logit_count, percent);
+	copy.logits_all = numbers(draw, call->lengths[last] * info.logit_count, percent);
 	copy.top_logit_values = numbers(draw, call->top_logits, percent);
 	copy.top_logit_indices = zeros(draw, call->top_logits, sizeof(int64_t));
 	return copy;

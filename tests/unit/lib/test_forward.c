@@ -217,7 +217,7 @@ static void logits_of_the_last_position_are_those_of_all(attn_kernels *kernels)
 	for (size_t m = 0; small_models[m] != NULL; m++) {
 		struct fixture fixture;
 		fixture_open(&fixture, kernels, small_models[m]);
-		const size_t vocabulary = fixture.info.vocabulary;
+		const size_t vocabulary = fixture.info.logit_count;
 		attn_forward_call call = small_call(fixture.model, 5, 4);
 		call.top_logits = fixture.info.logits ? vocabulary : 0;
 		const size_t length = call.lengths[call.second ? ATTN_SECOND_STACK : ATTN_FIRST_STACK];

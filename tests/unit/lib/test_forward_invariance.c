@@ -61,8 +61,8 @@ static void results_same(const attn_model *model, const attn_forward_call *call,
 	stacks_same(model, call, a, b);
 	attention_same(model, call, a, b);
 	same(a->pooled, b->pooled, info.stacks[ATTN_FIRST_STACK].width, sizeof(float), "pooled vectors");
-	same(a->logits, b->logits, info.vocabulary, sizeof(float), "logits");
-	same(a->logits_all, b->logits_all, call->lengths[last] * info.vocabulary, sizeof(float),
+	same(a->logits, b->logits, info.logit_count, sizeof(float), "logits");
+	same(a->logits_all, b->logits_all, call->lengths[last] * info.logit_count, sizeof(float),
 	     "logits of all positions");
 	same(a->top_logit_values, b->top_logit_values, call->top_logits, sizeof(float), "top logits");
 }
