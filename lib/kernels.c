@@ -49,10 +49,12 @@ attn_status attn_kernels_new(const char *name, attn_kernels **out)
 void attn_kernels_fill_native(attn_kernels *kernels)
 {
 	attn_kernels_fill_blas(kernels);
-	if (attn_cpu_has_avx512())
+	if (attn_cpu_has_avx512()) {
 		attn_kernels_fill_avx512(kernels);
-	else
-		attn_kernels_fill_avx2_packed(kernels);
+		return;
+	}
+	attn_kernels_fill_avx2(kernels);
+	attn_kernels_fill_avx2_packed(kernels);
 }
 
 void attn_kernels_free(attn_kernels *kernels)

@@ -85,8 +85,8 @@ size_t attn_kernels_row_tile(const attn_kernels *kernels, size_t n, size_t k);
 
 void attn_kernels_fill_reference(attn_kernels *kernels);
 void attn_kernels_fill_blas(attn_kernels *kernels);
-/* The kernels of kernels_blas.c, and products with packed weights by the widest vectors of this CPU, which
- * has AVX2. */
+/* The widest vectors of this CPU, which has AVX2. What they have no kernel for is as in kernels_blas.c: with
+ * AVX-512, products with weights as they are. */
 void attn_kernels_fill_native(attn_kernels *kernels);
 
 /* Whether this CPU has what kernels_avx2.c (AVX2, FMA) and kernels_avx512.c (AVX-512 F, BW, DQ, VL) are made

@@ -10,12 +10,22 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("ATTND_BINARY", str(ROOT / "build" / "attnd"))
 WRAPPER = os.environ.get("ATTND_WRAPPER", "").split()
 # Sanitizers and valgrind slow the daemon down; waits are stretched by this factor.
 SLOW = float(os.environ.get("ATTND_SLOW", "1"))
 FAULTS = re.compile(r"AddressSanitizer|ThreadSanitizer|LeakSanitizer|runtime error:|ERROR SUMMARY: [1-9]|Assertion")
+
+
+def runnable(kernels):
+    """The name of a set of kernels; the test that asks is skipped where this CPU cannot run it."""
+    text = subprocess.run([BINARY, "--help"], capture_output=True, text=True, check=True).stdout
+    if kernels not in re.search(r"--kernels NAME.*\((.*?);", text).group(1).split(", "):
+        pytest.skip(f"this CPU cannot run {kernels} kernels")
+    return kernels
 
 
 class Reply:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from contract import LOWEST, answer, rotate, sinusoid, slopes
-from daemon import Daemon
+from daemon import Daemon, runnable
 from reference import torch_mha
 
 DTYPES = {"float32": np.float32, "float16": np.float16, "float64": np.float64}
@@ -377,9 +377,9 @@ def check_random(found, expected):
     same(found, expected)
 
 
-@pytest.fixture(scope="module", params=["blas", "reference"])
+@pytest.fixture(scope="module", params=["native", "blas", "reference"])
 def on_each(request):
-    with Daemon("--kernels", request.param, "--workers", "2") as running:
+    with Daemon("--kernels", runnable(request.param), "--workers", "2") as running:
         yield running
 
 

@@ -2,6 +2,8 @@
 import json
 
 import numpy as np
+import pytest
+from daemon import runnable
 from load import Busy, body_of, together
 
 
@@ -40,9 +42,10 @@ def test_a_reply_does_not_depend_on_workers_or_kernels_batching(start, models):
     assert all(a == answers[0] for a in answers)
 
 
-def test_reference_kernels_serve_and_agree(start, models):
+@pytest.mark.parametrize("kernels", ["native", "blas"])
+def test_reference_kernels_serve_and_agree(start, models, kernels):
     plain = start("--models", models[0], "--kernels", "reference")
-    fast = start("--models", models[0], "--kernels", "blas")
+    fast = start("--models", models[0], "--kernels", runnable(kernels))
     body = body_of(33, 16, 5)
     for path in ("/v1/models/m/attention", "/v1/attention"):
         a, b = (one.post(path, body).json for one in (plain, fast))

@@ -251,24 +251,13 @@ static void run_folder(attn_kernels *kernels)
 	ck_assert_uint_eq(files, 51);
 }
 
-START_TEST(all_cases_of_onnx_agree_on_blas)
+static void all_cases_of_onnx_agree(attn_kernels *kernels)
 {
-	if (access(FOLDER, R_OK) != 0) {
+	if (access(FOLDER, R_OK) != 0)
 		suite_skip(FOLDER " is absent");
-		return;
-	}
-	kernel_set_run("blas", run_folder);
+	else
+		run_folder(kernels);
 }
-END_TEST
+ON_EACH_SET(all_cases_of_onnx_agree)
 
-START_TEST(all_cases_of_onnx_agree_on_reference)
-{
-	if (access(FOLDER, R_OK) != 0) {
-		suite_skip(FOLDER " is absent");
-		return;
-	}
-	kernel_set_run("reference", run_folder);
-}
-END_TEST
-
-SUITE_MAIN("onnx", all_cases_of_onnx_agree_on_blas, all_cases_of_onnx_agree_on_reference)
+SUITE_MAIN("onnx", EACH_SET(all_cases_of_onnx_agree))

@@ -209,13 +209,19 @@ START_TEST(a_reply_does_not_depend_on_workers_or_batch_mates_with_blas_kernels)
 }
 END_TEST
 
+START_TEST(a_reply_does_not_depend_on_workers_or_batch_mates_with_the_fastest_kernels)
+{
+	replies_depend_on_nothing(attn_kernels_list(0));
+}
+END_TEST
+
 START_TEST(the_textbook_s_four_embeddings_come_back_as_the_textbook_says)
 {
 	static struct house house;
 	static const float weights[16] = {.176179f, .268531f, .207091f, .348199f, .116131f, .269791f,
 	                                  .160458f, .453621f, .087223f, .262751f, .133715f, .516311f,
 	                                  .151182f, .270862f, .188270f, .389686f};
-	house_open(&house, "blas", 2, 32);
+	house_open(&house, attn_kernels_list(0), 2, 32);
 	house_submit(&house, 0,
 	             "{\"embeddings\":[[0,1,0],[1,0,1],[0,1,1],[1,1,0]],\"projections\":{"
 	             "\"query\":[[0.1,0.2,0.3],[0.4,0.5,0.6],[0.7,0.8,0.9]],"
@@ -245,10 +251,10 @@ START_TEST(a_big_call_computed_by_many_workers_is_the_same_to_the_bit)
 	say(&text, "{");
 	say_tensor(&text, "query", (size_t[]){500, 64}, 2, &seed);
 	say(&text, ",\"heads\":4,\"weights\":\"mean\"}");
-	house_open(&one, "blas", 1, 32);
+	house_open(&one, attn_kernels_list(0), 1, 32);
 	house_submit(&one, 0, body);
 	house_close(&one, 1);
-	house_open(&many, "blas", 8, 32);
+	house_open(&many, attn_kernels_list(0), 8, 32);
 	house_submit(&many, 0, body);
 	house_close(&many, 1);
 	ck_assert_str_eq(one.replies[0], many.replies[0]);
@@ -261,8 +267,8 @@ END_TEST
 START_TEST(cutting_some_jobs_leaves_the_others_their_bits)
 {
 	static struct house whole, cut;
-	run_all(&whole, "blas", 2, 32);
-	house_open(&cut, "blas", 2, 32);
+	run_all(&whole, attn_kernels_list(0), 2, 32);
+	house_open(&cut, attn_kernels_list(0), 2, 32);
 	for (size_t i = 0; i < JOBS; i++) {
 		char *body = body_of(i % KINDS, (unsigned)i);
 		house_submit(&cut, i, body);
@@ -283,6 +289,7 @@ END_TEST
 
 SUITE_MAIN("pipeline_attention", a_reply_does_not_depend_on_workers_or_batch_mates_with_plain_kernels,
            a_reply_does_not_depend_on_workers_or_batch_mates_with_blas_kernels,
+           a_reply_does_not_depend_on_workers_or_batch_mates_with_the_fastest_kernels,
            the_textbook_s_four_embeddings_come_back_as_the_textbook_says,
            a_big_call_computed_by_many_workers_is_the_same_to_the_bit,
            cutting_some_jobs_leaves_the_others_their_bits)
