@@ -54,6 +54,8 @@ static inline struct bench_case ceiling_multiply_adds(void)
 
 /* Larger than any cache. */
 #define CEILING_NUMBERS ((size_t)64 << 20)
+/* Read side by side: one alone does not keep memory busy. */
+#define CEILING_STREAMS ((size_t)4)
 
 struct ceiling_memory {
 	uint64_t *numbers; /* to be freed */
@@ -74,12 +76,16 @@ static inline void ceiling_read(void *arg)
 {
 	struct ceiling_memory *memory = arg;
 	typedef uint64_t vector __attribute__((vector_size(32), aligned(8), may_alias));
-	vector sums[4] = {{0}};
-	for (size_t i = 0; i < CEILING_NUMBERS; i += 16)
-		for (size_t part = 0; part < 4; part++)
-			sums[part] += *(const vector *)(memory->numbers + i + 4 * part);
-	for (size_t part = 0; part < 4; part++)
-		memory->sum += sums[part][0] + sums[part][3];
+	const size_t part = CEILING_NUMBERS / CEILING_STREAMS;
+	vector sums[CEILING_STREAMS] = {{0}};
+	for (size_t i = 0; i < part; i += 8) {
+		for (size_t stream = 0; stream < CEILING_STREAMS; stream++) {
+			const uint64_t *line = memory->numbers + stream * part + i;
+			sums[stream] += *(const vector *)line + *(const vector *)(line + 4);
+		}
+	}
+	for (size_t stream = 0; stream < CEILING_STREAMS; stream++)
+		memory->sum += sums[stream][0] + sums[stream][3];
 }
 
 /* Its unit is a byte. */

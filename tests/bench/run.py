@@ -23,6 +23,7 @@ def commands(args, layer):
         "machine": [programs / "bench_machine"],
         "codec": [programs / "bench_codec"],
         "layer": [programs / "bench_layer", layer, "16"],
+        "products": [programs / "bench_product"],
         "attention": [programs / "bench_attention"],
         "one-layer": script("bench_peers.py", *pythons),
         "model": script("bench_minilm.py", *pythons),
