@@ -35,6 +35,12 @@ put(struct safetensors_writer *writer, const char *format, ...)
 	writer->length += (size_t)length;
 }
 
+static void put_byte(struct safetensors_writer *writer, char byte)
+{
+	assert(writer->length < writer->room);
+	writer->bytes[writer->length++] = byte;
+}
+
 static void end_metadata(struct safetensors_writer *writer)
 {
 	if (writer->metadata)
@@ -58,8 +64,11 @@ void safetensors_writer_metadata(struct safetensors_writer *writer, const char *
 		begin_member(writer, "__metadata__");
 	writer->metadata = true;
 	put(writer, "\"%s\":\"", key);
-	for (; *text != '\0'; text++)
-		put(writer, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			put_byte(writer, '\\');
+		put_byte(writer, *text);
+	}
 	put(writer, "\"");
 }
 
@@ -83,7 +92,7 @@ void safetensors_writer_end_header(struct safetensors_writer *writer)
 	end_metadata(writer);
 	put(writer, "}");
 	while (writer->length % LENGTH_BYTES != 0)
-		put(writer, " ");
+		put_byte(writer, ' ');
 	uint64_t length = htole64(writer->length - LENGTH_BYTES);
 	memcpy(writer->bytes, &length, sizeof(length));
 }
