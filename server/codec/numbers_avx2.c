@@ -291,8 +291,8 @@ struct place {
 
 struct group {
 	struct place places[GROUP];
-	uint32_t end;      /* of the last number's text */
-	uint32_t left_out; /* digits */
+	uint32_t end; /* of the last number's text */
+	bool is_long; /* digits are left out */
 };
 
 /* Whether up to the last of `within` there is nothing but numbers of the grammar without exponents, with a
@@ -307,39 +307,51 @@ INLINE bool is_plain(const struct marks *marks, uint64_t within)
 	return ((must_be_digits & ~digits) | (~known & within)) == 0;
 }
 
+/* Leaves out the digits behind those that count; false when one of them stands before a point. */
+INLINE bool shorten(struct place *places)
+{
+	bool behind = true;
+	for (int i = 0; i < GROUP; i++) {
+		struct place *place = &places[i];
+		uint32_t more = place->digits > MOST_DIGITS ? place->digits - MOST_DIGITS : 0;
+		behind &= more == 0 || more < place->decimals;
+		place->end -= more;
+		place->decimals -= more;
+		place->digits -= more;
+	}
+	return behind;
+}
+
 /* Finds the plain numbers within, of which there are `size`; false when one has leading zeros or two points,
  * or too many digits before its point. */
 INLINE bool find_group(const char *at, const struct marks *marks, uint64_t within, int size,
                        struct group *group)
 {
 	uint64_t left = marks->comma, points = marks->point;
-	uint32_t start = 0, wrong = 0;
-	group->left_out = 0;
+	uint32_t start = 0, wrong = 0, most = 0;
 	for (int i = 0; i < size; i++) {
 		struct place *place = &group->places[i];
 		uint32_t end = (uint32_t)_tzcnt_u64(left);
 		uint32_t point = (uint32_t)_tzcnt_u64(points);
+		place->end = end;
 		place->has_point = point < end;
 		place->negative = at[start] == '-';
 		point = place->has_point ? point : end;
 		points = place->has_point ? points & (points - 1) : points;
 		uint32_t first = start + place->negative, whole = point - first;
-		uint32_t decimals = end - point - place->has_point, digits = whole + decimals;
-		uint32_t more = digits > MOST_DIGITS ? digits - MOST_DIGITS : 0;
-		wrong |=
-		    (point < first) | ((more > 0) & (more >= decimals)) | ((whole > 1) & (at[first] == '0'));
-		place->end = end - more;
-		place->decimals = decimals - more;
-		place->digits = digits - more;
-		group->left_out |= more;
+		place->decimals = end - point - place->has_point;
+		place->digits = whole + place->decimals;
+		wrong |= (point < first) | ((whole > 1) & (at[first] == '0'));
+		most |= place->digits + (31 - MOST_DIGITS); /* over 31 when one has too many */
 		group->end = end;
 		start = end + 1 + (uint32_t)(marks->space >> end >> 1 & 1);
 		left &= left - 1;
 	}
 	for (int i = size; i < GROUP; i++)
 		group->places[i] = group->places[0];
+	group->is_long = most > 31;
 	/* A second point of a number is left for the next, where it stands too early, or at the end. */
-	return wrong == 0 && (points & within) == 0;
+	return wrong == 0 && (points & within) == 0 && (!group->is_long || shorten(group->places));
 }
 
 /* The last n of 16 bytes, 0 <= n <= 16. */
@@ -410,7 +422,7 @@ INLINE bool convert_group(const char *block, const struct group *group, __m128 *
 	__m256d values = _mm256_mul_pd(words, _mm256_setr_pd(scale_of(&places[0]), scale_of(&places[1]),
 	                                                     scale_of(&places[2]), scale_of(&places[3])));
 	*out = _mm256_cvtpd_ps(values);
-	if (group->left_out == 0)
+	if (!group->is_long)
 		return !are_doubtful(values, DOUBT);
 	__m256d small = _mm256_cmp_pd(words, _mm256_set1_pd(LONG_WORD), _CMP_LT_OQ);
 	return _mm256_movemask_pd(small) == 0 && !are_doubtful(values, DOUBT_OF_LONG + DOUBT);
