@@ -42,6 +42,20 @@ def test_a_reply_does_not_depend_on_workers_or_kernels_batching(start, models):
     assert all(a == answers[0] for a in answers)
 
 
+def test_a_large_body_and_reply_in_parts_do_not_depend_on_workers(start):
+    bodies = [body_of(400, 256, n, heads=4) for n in range(3)]  # 1 MB each, 7 MB of weights come back
+    wrong = bodies[0][:-200_000] + "x" + bodies[0][-200_000:]
+    answers, refusals = [], []
+    for workers in (1, 4):
+        some = start("--workers", workers)
+        answers.append([strip(reply) for reply in together(some, bodies * 2)])
+        refusals.append(some.post("/v1/attention", wrong))
+    assert answers[0] == answers[1] and answers[0][:3] == answers[0][3:]
+    assert len(json.loads(answers[0][0])["weights"][3][399]) == 400
+    assert refusals[0].status == 400 and f"byte {len(wrong) - 200_001}" in refusals[0].json["detail"]
+    assert refusals[0].json["detail"] == refusals[1].json["detail"]
+
+
 @pytest.mark.parametrize("kernels", ["native", "blas"])
 def test_reference_kernels_serve_and_agree(start, models, kernels):
     plain = start("--models", models[0], "--kernels", "reference")
