@@ -309,7 +309,7 @@ def test_results_do_not_depend_on_what_else_is_asked_for(stacked):
 
 
 def test_requests_of_one_length_share_a_call_and_cannot_tell(start):
-    one = start("--workers", 1, "--models", stacks.FOLDER, "--max-batch", 32)
+    one = start("--workers", 1, "--models", stacks.FOLDER, "--max-batch", 32, "--batch-max-age", 20000)
     bodies = [json.dumps(dict(tokens=tokens(6, n), **ALL)) for n in range(24)]
     alone = [one.post(stacks.path(GPT2), body).json for body in bodies]
     with Busy(one, length=8000):
@@ -319,7 +319,7 @@ def test_requests_of_one_length_share_a_call_and_cannot_tell(start):
 
 
 def test_ragged_requests_meet_by_length(start):
-    one = start("--workers", 1, "--models", stacks.FOLDER, "--max-batch", 64)
+    one = start("--workers", 1, "--models", stacks.FOLDER, "--max-batch", 64, "--batch-max-age", 20000)
     bodies = [json.dumps(dict(tokens=[tokens(4, n), tokens(6, n)], outputs=["hidden", "logits"])) for n in range(8)]
     alone = [one.post(stacks.path(GPT2), body).json for body in bodies]
     with Busy(one, length=8000):
