@@ -91,9 +91,13 @@ VEC_INLINE void packed_sums(const size_t rows, const size_t width, const float *
 	}
 }
 
+/* Every number of rows has sums of its own, or, where compiling many takes too long, one serves all. */
 VEC_TARGET static void packed_sums_of(size_t rows, const float *const *x, const struct packed_part *part,
                                       float *sums)
 {
+#ifdef ATTN_ONE_TILE
+	packed_sums(rows, rows == 1 ? 4 : rows <= 3 ? 2 : 1, x, part, sums);
+#else
 #define PACKED_CASE(rows, width)                                                                             \
 	case (rows):                                                                                         \
 		packed_sums(rows, width, x, part, sums);                                                     \
@@ -115,6 +119,7 @@ VEC_TARGET static void packed_sums_of(size_t rows, const float *const *x, const 
 #endif
 	}
 #undef PACKED_CASE
+#endif
 }
 
 /* What follows the sum of count numbers, at most a vector; whole where count is known to be VEC_WIDTH. */
