@@ -73,7 +73,8 @@ static void run_byte_level(const struct step *step, const struct strings *texts,
 			strings_put(&bytes, &byte, 1);
 		}
 	}
-	put_lossy(out, bytes.bytes, bytes.length);
+	if (bytes.length > 0)
+		put_lossy(out, bytes.bytes, bytes.length);
 	strings_end(out);
 	out->memory = out->memory || bytes.memory;
 	strings_clear(&bytes);

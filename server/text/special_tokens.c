@@ -85,41 +85,60 @@ static int compare_id(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+/* A token of added_tokens_decoder with its id; NULL: no memory. */
+static json_t *with_id(const char *id, json_t *value)
+{
+	json_t *token = json_object(); /* json_copy would go on where memory is refused */
+	bool good = token != NULL && json_object_update(token, value) == 0 &&
+	            json_object_set_new(token, "id", json_integer(strtoll(id, NULL, 10))) == 0;
+	if (good)
+		return token;
+	json_decref(token);
+	return NULL;
+}
+
 /* The tokens of added_tokens_decoder, an object of id to token, by id. */
-static bool add_decoder(json_t *list, json_t *decoder)
+static attn_status add_decoder(json_t *list, json_t *decoder, attn_error *err)
 {
 	const char *key;
 	json_t *value;
 	size_t count = 0;
+	attn_status status = ATTN_OK;
 	json_t **tokens = calloc(json_object_size(decoder) + 1, sizeof(json_t *));
-	bool good = tokens != NULL;
+	if (tokens == NULL)
+		return load_no_memory(err);
 	json_object_foreach(decoder, key, value)
 	{
-		json_t *token = good ? json_copy(value) : NULL;
-		good = token != NULL && json_object_set_new(token, "id", json_integer(atoll(key))) == 0;
-		if (token != NULL)
-			tokens[count++] = token;
-		if (!good)
+		if (!json_is_object(value))
+			status = load_failed(err, ATTN_CONFIG, "added_tokens_decoder: %s is no token", key);
+		else if ((tokens[count] = with_id(key, value)) == NULL)
+			status = load_no_memory(err);
+		if (status != ATTN_OK)
 			break;
+		count++;
 	}
-	if (good && count > 0)
+	if (count > 0)
 		qsort(tokens, count, sizeof(json_t *), compare_id);
-	for (size_t i = 0; i < count; i++)
-		good = json_array_append_new(list, tokens[i]) == 0 && good;
+	for (size_t i = 0; i < count; i++) {
+		if (json_array_append_new(list, tokens[i]) != 0 && status == ATTN_OK)
+			status = load_no_memory(err);
+	}
 	free(tokens);
-	return good;
+	return status;
 }
 
 attn_status special_tokens_list(const struct special_tokens *tokens, json_t **out, attn_error *err)
 {
 	json_t *decoder = json_object_get(tokens->config, "added_tokens_decoder");
 	json_t *list = json_array();
-	bool good = list != NULL;
-	if (good)
-		good = json_object_size(decoder) > 0 ? add_decoder(list, decoder) : add_roles(list, tokens);
-	if (!good) {
+	attn_status status = list != NULL ? ATTN_OK : load_no_memory(err);
+	if (status == ATTN_OK && json_object_size(decoder) > 0)
+		status = add_decoder(list, decoder, err);
+	else if (status == ATTN_OK && !add_roles(list, tokens))
+		status = load_no_memory(err);
+	if (status != ATTN_OK) {
 		json_decref(list);
-		return load_no_memory(err);
+		return status;
 	}
 	*out = list;
 	return ATTN_OK;

@@ -1,5 +1,6 @@
 #include "text/tokenizer_files.h"
 
+#include "codec/utf8.h"
 #include "text/load_config.h"
 #include "text/special_tokens.h"
 
@@ -24,39 +25,41 @@ struct files {
 
 /* ---- reading */
 
-/* Calls take on each line, its end taken off. */
-static attn_status each_line(const char *name, char *text, size_t length, json_t *into,
-                             attn_status (*take)(json_t *into, char *line, size_t number, attn_error *err),
-                             attn_error *err)
+/* Whether a line of a file is text: UTF-8 without NUL. */
+static bool is_text(const char *line, size_t length)
 {
-	attn_status status = ATTN_OK;
-	if (memchr(text, '\0', length) != NULL)
-		return load_failed(err, ATTN_FORMAT, "%s: a NUL byte", name);
-	size_t number = 0;
-	for (char *rest = text, *line; status == ATTN_OK && rest != NULL && rest[0] != '\0'; number++) {
-		line = strsep(&rest, "\n");
-		size_t end = strlen(line);
-		if (end > 0 && line[end - 1] == '\r')
-			line[end - 1] = '\0';
-		status = take(into, line, number, err);
-	}
-	return status;
+	size_t size = 1;
+	for (size_t at = 0; at < length && size > 0; at += size)
+		size = line[at] != '\0' ? utf8_sequence(line + at, line + length) : 0;
+	return size > 0;
 }
 
-static attn_status take_token(json_t *into, char *line, size_t number, attn_error *err)
+/* Puts a line, its end taken off, into the object of tokens or the list of merges; false: no memory. */
+static bool take_line(json_t *into, const char *line, size_t number)
 {
-	if (json_object_set_new(into, line, json_integer((json_int_t)number)) == 0)
-		return ATTN_OK;
-	return load_failed(err, ATTN_FORMAT, "vocab.txt: line %zu is not UTF-8", number + 1);
-}
-
-static attn_status take_merge(json_t *into, char *line, size_t number, attn_error *err)
-{
+	if (json_is_object(into))
+		return json_object_set_new(into, line, json_integer((json_int_t)number)) == 0;
 	if (strncmp(line, "#version", 8) == 0 || line[0] == '\0')
-		return ATTN_OK;
-	if (json_array_append_new(into, json_string(line)) == 0)
-		return ATTN_OK;
-	return load_failed(err, ATTN_FORMAT, "merges.txt: line %zu is not UTF-8", number + 1);
+		return true;
+	return json_array_append_new(into, json_string(line)) == 0;
+}
+
+static attn_status take_lines(const char *name, char *text, size_t length, json_t *into, attn_error *err)
+{
+	char *end = text + length;
+	for (size_t number = 0; text < end; number++) {
+		char *stop = memchr(text, '\n', (size_t)(end - text));
+		stop = stop != NULL ? stop : end; /* where the file's text is terminated */
+		if (!is_text(text, (size_t)(stop - text)))
+			return load_failed(err, ATTN_FORMAT, "%s: line %zu is not UTF-8", name, number + 1);
+		*stop = '\0';
+		if (stop > text && stop[-1] == '\r')
+			stop[-1] = '\0';
+		if (!take_line(into, text, number))
+			return load_no_memory(err);
+		text = stop + 1;
+	}
+	return ATTN_OK;
 }
 
 /* A file of lines as a list or object; *out NULL when there is none. */
@@ -70,8 +73,7 @@ static attn_status read_lines(const char *directory, const char *name, bool toke
 	if (status != ATTN_OK || text == NULL)
 		return status;
 	json_t *into = tokens ? json_object() : json_array();
-	status = into == NULL ? load_no_memory(err)
-	                      : each_line(name, text, length, into, tokens ? take_token : take_merge, err);
+	status = into == NULL ? load_no_memory(err) : take_lines(name, text, length, into, err);
 	free(text);
 	if (status == ATTN_OK)
 		*out = into;

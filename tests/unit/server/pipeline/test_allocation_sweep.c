@@ -588,6 +588,109 @@ static void stacks_are_loaded_or_end_with_memory(attn_kernels *kernels)
 }
 ON_EACH_SET(stacks_are_loaded_or_end_with_memory)
 
+/* A tokenizer of a folder, and what it makes of a text. */
+struct words {
+	const char *folder, *text;
+	struct text_tokens wanted;
+	char *decoded;
+};
+
+static bool read_text(struct tokenizer *tokenizer, const struct words *words)
+{
+	struct problem problem = {.code = PROBLEM_NONE};
+	struct text_tokens found;
+	char *decoded = NULL;
+	size_t length;
+	bool read = tokenizer_encode(tokenizer, words->text, strlen(words->text), true, "", &found, &problem);
+	bool back =
+	    read && tokenizer_decode(tokenizer, found.ids, found.count, true, &decoded, &length, &problem);
+	refuse_no_more();
+	ck_assert(back || problem.code == PROBLEM_MEMORY);
+	if (read) {
+		ck_assert_uint_eq(found.count, words->wanted.count);
+		ck_assert_mem_eq(found.ids, words->wanted.ids, found.count * sizeof(*found.ids));
+		ck_assert_mem_eq(found.ranges, words->wanted.ranges, found.count * sizeof(*found.ranges));
+	}
+	if (back)
+		ck_assert_str_eq(decoded, words->decoded);
+	text_tokens_clear(&found);
+	free(decoded);
+	return back;
+}
+
+static bool open_and_read(void *arg)
+{
+	struct tokenizer *tokenizer = NULL;
+	attn_error error = {.status = ATTN_OK};
+	const struct words *words = arg;
+	attn_status status = tokenizer_open(words->folder, &tokenizer, &error);
+	if (status != ATTN_OK) {
+		refuse_no_more();
+		ck_assert_msg(status == ATTN_MEMORY && error.status == status, "%d: %s", status,
+		              error.message);
+		return false;
+	}
+	bool read = read_text(tokenizer, words);
+	tokenizer_free(tokenizer);
+	return read;
+}
+
+static void sweep_words(const char *folder, const char *text)
+{
+	struct words words = {.folder = folder, .text = text};
+	struct problem problem = {.code = PROBLEM_NONE};
+	struct tokenizer *tokenizer = NULL;
+	attn_error error;
+	size_t length;
+	ck_assert_int_eq(tokenizer_open(folder, &tokenizer, &error), ATTN_OK);
+	ck_assert(tokenizer_encode(tokenizer, text, strlen(text), true, "", &words.wanted, &problem));
+	ck_assert(tokenizer_decode(tokenizer, words.wanted.ids, words.wanted.count, true, &words.decoded,
+	                           &length, &problem));
+	tokenizer_free(tokenizer);
+	ck_assert_int_gt(sweep(open_and_read, &words), 20);
+	text_tokens_clear(&words.wanted);
+	free(words.decoded);
+}
+
+static void sweep_files(const char *vocabulary, const char *merges, const char *config, const char *text)
+{
+	char *folder = folder_make();
+	if (merges != NULL)
+		folder_write_text(folder, "merges.txt", merges);
+	folder_write_text(folder, vocabulary[0] == '{' ? "vocab.json" : "vocab.txt", vocabulary);
+	folder_write_text(folder, "tokenizer_config.json", config);
+	sweep_words(folder, text);
+	folder_remove(folder);
+}
+
+START_TEST(tokenizers_are_opened_and_read_right_or_end_with_memory)
+{
+	static const char *const corpus[] = {"bert",  "bytes",  "forms", "replace",  "splits", "metaspace",
+	                                     "added", "suffix", "bpe",   "template", "roberta"};
+	for (size_t i = 0; i < COUNT(corpus); i++) {
+		char path[128];
+		size_t size;
+		char *folder = folder_make();
+		snprintf(path, sizeof(path), "tests/fuzz/corpus/tokenizer_json/%s", corpus[i]);
+		char *json = file_read(path, &size);
+		folder_write_text(folder, "tokenizer.json", json);
+		sweep_words(folder, "ab a <s> caf\xC3\xA9 [MASK] Ab 12");
+		free(json);
+		folder_remove(folder);
+	}
+	sweep_files("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\na\n##b\n", NULL, "{\"do_lower_case\":true}",
+	            "Ab [MASK]");
+	sweep_files("{\"<|startoftext|>\":0,\"<|endoftext|>\":1,\"a\":2,\"a</w>\":3,\"aa</w>\":4}",
+	            "a a</w>\n", "{\"tokenizer_class\":\"CLIPTokenizer\"}", "aa a");
+	sweep_files(
+	    "{\"a\":0,\"b\":1,\"ab\":2,\"<|endoftext|>\":3}", "a b\n",
+	    "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_bos_token\":true,\"added_tokens_decoder\":{\"3\":{"
+	    "\"content\":\"<|endoftext|>\",\"special\":true}}}",
+	    "ab");
+	sweep_files("{\"<unk>\":0,\"7\":1,\"+\":2,\"<s>\":3}", NULL, "{}", "7+8<s>");
+}
+END_TEST
+
 static void ignore_job(void *context, struct job *job)
 {
 	(void)context, (void)job;
@@ -644,4 +747,5 @@ SUITE_MAIN("allocation_sweep", EACH_SET(a_json_request_ends_right_or_with_memory
            EACH_SET(a_forward_request_ends_right_or_with_memory),
            EACH_SET(stacks_are_loaded_or_end_with_memory),
            EACH_SET(a_binary_forward_request_ends_right_or_with_memory),
+           tokenizers_are_opened_and_read_right_or_end_with_memory,
            models_are_loaded_whole_or_end_with_memory, a_pipeline_starts_whole_or_ends_with_memory)
