@@ -52,7 +52,7 @@ static bool reserve(struct pieces *pieces, size_t more)
 
 static void put(struct pieces *pieces, const char *text, size_t length, struct span span)
 {
-	if (!reserve(pieces, length))
+	if (length == 0 || !reserve(pieces, length))
 		return;
 	memcpy(pieces->bytes + pieces->length, text, length);
 	for (size_t i = 0; i < length; i++)
