@@ -484,8 +484,9 @@ typedef struct attn_forward_sequence {
  * head. A layer's weights cost their write-back and nothing more. The bits of a sequence's results depend on
  * its own inputs and the call only: not on count, its place, the executor, or which results were asked for.
  * ATTN_INVALID when there is no such stack, a length is over its positions, a token is out of range, a model
- * without a vocabulary gets tokens, logits are asked of a model without a head or at no position, or an
- * ablation or a selection is out of range; ATTN_OVERFLOW; ATTN_MEMORY; what the executor returned. */
+ * without a vocabulary gets tokens, logits are asked of a model without a head or of a last position that is
+ * not there, or an ablation or a selection is out of range; ATTN_OVERFLOW; ATTN_MEMORY; what the executor
+ * returned. */
 attn_status attn_model_forward(const attn_model *model, const attn_kernels *kernels, attn_executor *executor,
                                const attn_forward_call *call, const attn_forward_sequence *sequences,
                                size_t count);

@@ -38,12 +38,13 @@ static bool ablations_valid(const attn_model *model, const attn_forward_call *ca
 	return true;
 }
 
-/* Whether the call's logits can be computed, should a sequence ask for some. */
-static bool logits_valid(const attn_model *model, const attn_forward_call *call)
+/* Whether the logits that a sequence wants can be computed; those of the last position need one. */
+static bool logits_valid(const attn_model *model, const attn_forward_call *call,
+                         const attn_forward_sequence *sequence)
 {
 	const bool has_second = attn_model_stack(model, ATTN_SECOND_STACK)->layers > 0;
 	return attn_model_head(model)->linear.out > 0 && call->second == has_second &&
-	       call->lengths[attn_last_stack(call)] > 0 &&
+	       (call->lengths[attn_last_stack(call)] > 0 || !attn_last_logits_wanted(sequence)) &&
 	       call->top_logits <= attn_model_head(model)->linear.out;
 }
 
@@ -68,7 +69,7 @@ static bool sequence_valid(const attn_model *model, const attn_forward_call *cal
 		if (!input_valid(attn_model_stack(model, s), &sequence->stacks[s], call->lengths[s]) ||
 		    (sequence->stacks[s].rollout != NULL && !call->rollout))
 			return false;
-	return !attn_logits_wanted(sequence) || logits_valid(model, call);
+	return !attn_logits_wanted(sequence) || logits_valid(model, call, sequence);
 }
 
 attn_status attn_forward_check(const attn_model *model, const attn_forward_call *call,

@@ -85,7 +85,7 @@ struct logits {
 	size_t rows, count;
 };
 
-static bool last_wanted(const attn_forward_sequence *sequence)
+bool attn_last_logits_wanted(const attn_forward_sequence *sequence)
 {
 	return sequence->logits != NULL || sequence->top_logit_indices != NULL ||
 	       sequence->top_logit_values != NULL;
@@ -93,7 +93,7 @@ static bool last_wanted(const attn_forward_sequence *sequence)
 
 bool attn_logits_wanted(const attn_forward_sequence *sequence)
 {
-	return sequence->logits_all != NULL || last_wanted(sequence);
+	return sequence->logits_all != NULL || attn_last_logits_wanted(sequence);
 }
 
 static bool logits_new(struct logits *logits, attn_arena *scratch, size_t rows, size_t most)
@@ -191,7 +191,7 @@ static attn_status last_write(const attn_kernels *kernels, attn_executor *execut
 		return ATTN_MEMORY;
 	for (size_t s = 0; s < rows->count; s++) {
 		const attn_forward_sequence *sequence = &rows->sequences[s];
-		if (!last_wanted(sequence))
+		if (!attn_last_logits_wanted(sequence))
 			continue;
 		float *y = sequence->logits != NULL ? sequence->logits
 		                                    : attn_arena_floats(executor->scratch, vocabulary);

@@ -11,11 +11,12 @@
 attn_status attn_pooled_write(attn_executor *executor, const struct attn_rows *rows,
                               const attn_forward_call *call, const float *x);
 
-/* Whether a sequence asks for logits of any kind. */
+/* Whether a sequence asks for logits of any kind, and for what is of the last position. */
 bool attn_logits_wanted(const attn_forward_sequence *sequence);
+bool attn_last_logits_wanted(const attn_forward_sequence *sequence);
 
-/* Writes the logits that sequences ask for; length is over 0 if one does. ATTN_MEMORY; what the executor
- * returned. */
+/* Writes the logits that sequences ask for; there is a last position if one asks for its. ATTN_MEMORY; what
+ * the executor returned. */
 attn_status attn_logits_write(const attn_kernels *kernels, attn_executor *executor, const attn_head *head,
                               const struct attn_rows *rows, const attn_forward_call *call, const float *x);
 

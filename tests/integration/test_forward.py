@@ -406,6 +406,16 @@ def test_empty_sequences_and_batches_are_legal(stacked):
     assert forward(stacked, BERT, tokens=[[], []])["hidden"] == [[], []]
 
 
+def test_either_side_of_an_encoder_decoder_may_be_empty(stacked):
+    outputs = ["hidden", "weights", "logits_all", "pooled"]
+    reply = forward(stacked, T5, tokens=[[1, 2], [], [3]], decoder_tokens=[[], [4], [5, 6]], outputs=outputs)
+    assert [np.shape(x) for x in reply["logits_all"]] == [(0,), (1, 50), (2, 50)]
+    assert [np.shape(x) for x in reply["weights"]["cross"][0]] == [(3, 0), (3, 1, 0), (3, 2, 1)]
+    assert reply["pooled"][1] == [0] * len(reply["pooled"][0])
+    alone = forward(stacked, T5, tokens=[3], decoder_tokens=[5, 6], outputs=outputs)
+    assert alone["logits_all"] == reply["logits_all"][2]
+
+
 def test_precision_is_of_the_text(stacked):
     fields = dict(tokens=tokens(3), outputs="pooled")
     np.testing.assert_allclose(forward(stacked, BERT, **fields, precision=3)["pooled"],

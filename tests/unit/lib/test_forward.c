@@ -238,6 +238,21 @@ static void logits_of_the_last_position_are_those_of_all(attn_kernels *kernels)
 }
 ON_EACH_SET(logits_of_the_last_position_are_those_of_all)
 
+static void a_decoder_without_positions_has_no_logits(attn_kernels *kernels)
+{
+	struct fixture fixture;
+	float untouched = 5;
+	fixture_open(&fixture, kernels, "t5-relu");
+	const attn_forward_call call = small_call(fixture.model, 3, 0);
+	attn_forward_sequence sequence = small_sequence(&fixture.draw, fixture.model, &call);
+	sequence.logits_all = &untouched;
+	ck_assert(call.second && fixture.info.logits);
+	forward(&fixture, &call, &sequence);
+	ck_assert(untouched == 5);
+	fixture_close(&fixture);
+}
+ON_EACH_SET(a_decoder_without_positions_has_no_logits)
+
 /* ---- inputs */
 
 static void embeddings_stand_in_for_tokens_before_positions(attn_kernels *kernels)
@@ -461,6 +476,7 @@ ON_EACH_SET(a_pass_ends_where_the_executor_says)
 SUITE_MAIN("forward", EACH_SET(an_ablated_head_weighs_nothing_and_adds_nothing),
            EACH_SET(rollouts_multiply_upwards), EACH_SET(pooled_vectors_are_of_the_last_hidden_states),
            EACH_SET(logits_of_the_last_position_are_those_of_all),
+           EACH_SET(a_decoder_without_positions_has_no_logits),
            EACH_SET(embeddings_stand_in_for_tokens_before_positions),
            EACH_SET(no_positions_give_nothing_but_zeros_to_pool),
            EACH_SET(calls_that_make_no_sense_are_invalid),
