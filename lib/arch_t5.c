@@ -84,16 +84,8 @@ static const float *relative_load(attn_loader *load, const struct t5 *t5, const 
 	attn_load_prefix(load, "%s.block.0.layer.0.SelfAttention.", side->name);
 	const attn_table learned =
 	    attn_load_table(load, "relative_attention_bias.weight", t5->buckets, heads);
-	size_t numbers = attn_load_product(load, heads, row, "the table of distances");
-	size_t bytes = attn_load_product(load, numbers, sizeof(float), "the table of distances");
-	if (!attn_load_ok(load))
-		return NULL;
-	float *table = attn_model_memory(load->model, bytes);
-	if (!table) {
-		attn_load_fail(load, ATTN_MEMORY, "out of memory");
-		return NULL;
-	}
-	for (size_t i = 0; i < row; i++) {
+	float *table = attn_load_computed(load, "the table of distances", heads, row);
+	for (size_t i = 0; table && i < row; i++) {
 		size_t bucket = attn_t5_bucket(&buckets, (int64_t)i - (int64_t)t5->max_distance);
 		for (size_t h = 0; h < heads; h++)
 			table[h * row + i] = learned.rows[bucket * heads + h];

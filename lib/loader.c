@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "model.h"
+#include "model_room.h"
 #include "packed.h"
 #include "position.h"
 #include "rounding.h"
@@ -157,6 +158,20 @@ attn_norm attn_load_norm(attn_loader *load, const char *name, enum attn_norm_kin
 	return norm;
 }
 
+float *attn_load_computed(attn_loader *load, const char *what, size_t rows, size_t width)
+{
+	const size_t bytes =
+	    attn_load_product(load, attn_load_product(load, rows, width, what), sizeof(float), what);
+	if (!attn_load_ok(load))
+		return NULL;
+	const size_t room = attn_model_room("");
+	float *numbers = bytes <= room ? attn_model_memory(load->model, bytes) : NULL;
+	if (!numbers)
+		attn_load_fail(load, ATTN_MEMORY, "%s takes %zu bytes of memory, there are %zu", what, bytes,
+		               room);
+	return numbers;
+}
+
 /* Sinusoids of more positions than this are a mistake. */
 #define MOST_POSITIONS ((size_t)1 << 20)
 
@@ -166,7 +181,8 @@ const float *attn_load_sinusoids(attn_loader *load, size_t positions, size_t wid
 	if (positions > MOST_POSITIONS)
 		attn_load_fail(load, ATTN_CONFIG, "config.json: %zu positions are over the limit of %zu",
 		               positions, MOST_POSITIONS);
-	float *table = floats_new(load, "sinusoids", positions, width);
+	float *table = attn_load_computed(load, "the table of positions", positions, width);
+	attn_model_count(load->model, table ? positions * width : 0);
 	for (size_t p = 0; table && p < positions; p++) {
 		for (size_t i = 0; i < sines; i++) {
 			double angle = (double)p / pow(ATTN_SINUSOID_BASE, 2.0 * (double)i / (double)width);

@@ -103,6 +103,11 @@ attn_table attn_load_table(attn_loader *load, const char *name, size_t count, si
  * tensor.
  */
 attn_table attn_load_tokens(attn_loader *load, const char *name, size_t count, size_t width, bool tied);
+/* Memory for [rows, width] numbers that are computed, not read; what names them. NULL when the load has
+ * failed, as it does where the memory of the machine, which the files' size says nothing about, does not hold
+ * them.
+ */
+float *attn_load_computed(attn_loader *load, const char *what, size_t rows, size_t width);
 /* [positions, width] sinusoids of positions 0, 1, ...: all sines in the first half (Marian). */
 const float *attn_load_sinusoids(attn_loader *load, size_t positions, size_t width);
 

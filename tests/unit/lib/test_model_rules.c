@@ -189,6 +189,31 @@ static bool is_size_of_tensor(const char *name, const char *key)
 	return true;
 }
 
+/* A table that is computed from config.json may be larger than any file. */
+START_TEST(a_computed_table_larger_than_memory_is_refused_with_both_numbers)
+{
+	enum { HEADS = 1 << 20, BUCKETS = 4 };
+	static const struct stored_tensor tensors[] = {
+	    {"shared.weight", 2, {1, 1}},
+	    {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight", 2, {BUCKETS, HEADS}},
+	    {NULL, 0, {0}}};
+	char *folder = folder_make();
+	attn_model *model = NULL;
+	attn_error err;
+	folder_write_tensors(folder, "model.safetensors", tensors, 1);
+	folder_write_text(
+	    folder, "config.json",
+	    "{\"model_type\": \"t5\", \"d_model\": 1, \"d_ff\": 1, \"d_kv\": 1, \"num_layers\": 1, "
+	    "\"num_heads\": 1048576, \"vocab_size\": 1, \"relative_attention_num_buckets\": 4, "
+	    "\"relative_attention_max_distance\": 1048576}");
+	ck_assert_int_eq(attn_model_open(folder, plain_kernels(), &model, &err), ATTN_MEMORY);
+	ck_assert_msg(
+	    strstr(err.message, "the table of distances takes 8796097216512 bytes of memory, there are"),
+	    "%s", err.message);
+	folder_remove(folder);
+}
+END_TEST
+
 /* Sizes that no tensor has are seen before memory is taken for them, and their products do not overflow. */
 START_TEST(absurd_sizes_are_refused)
 {
@@ -325,5 +350,5 @@ END_TEST
 
 SUITE_MAIN("model rules", a_key_that_changes_what_is_computed_is_refused_with_its_value,
            a_key_that_is_missing_or_cannot_be_is_named, heads_that_do_not_divide_or_turn_are_refused,
-           absurd_sizes_are_refused, a_tensor_by_another_name_is_missed_or_does_not_belong,
-           a_turned_matrix_is_named_with_both_shapes)
+           absurd_sizes_are_refused, a_computed_table_larger_than_memory_is_refused_with_both_numbers,
+           a_tensor_by_another_name_is_missed_or_does_not_belong, a_turned_matrix_is_named_with_both_shapes)
