@@ -141,6 +141,7 @@ static void place_result(const struct forward_member *member, attn_forward_seque
 	float *data = member->data != NULL ? member->data + offset : NULL;
 	switch (member->result) {
 	case FORWARD_RESULT_TOKENS:
+	case FORWARD_RESULT_RANGES:
 		break;
 	case FORWARD_RESULT_HIDDEN:
 		arrays->hidden[member->stack][member->layer] = data;
