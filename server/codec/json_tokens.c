@@ -28,7 +28,7 @@ static bool take_integer(struct json_cursor *cursor, int64_t *out)
 		number = 10 * number + (*cursor->at++ - '0');
 	*out = number;
 	char after = json_peek(cursor);
-	bool leading_zero = *begin == '0' && cursor->at - begin > 1;
+	bool leading_zero = cursor->at - begin > 1 && *begin == '0';
 	return cursor->at > begin && !leading_zero && !is_digit(after) && after != '.' && (after | 32) != 'e';
 }
 
