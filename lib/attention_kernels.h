@@ -91,8 +91,8 @@ struct attn_attention_kernels {
 	void (*slope)(float *scores, size_t n, float slope, float distance);
 	void (*mask)(float *scores, size_t n, const uint8_t *mask);
 	void (*softmax)(const struct attn_softmax_panel *panel);
-	/* out [n] = factor * row [n]; past the caches on request, which changes no bit. */
-	void (*scale)(float *out, const float *row, size_t n, float factor, bool stream);
+	/* out [n] = factor * row [n] */
+	void (*scale)(float *out, const float *row, size_t n, float factor);
 	/* False when a number of the context is not finite though the row's inverse is. */
 	bool (*context)(const struct attn_value_panel *panel);
 	void (*dots)(const struct attn_dots *dots);

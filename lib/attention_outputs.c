@@ -166,7 +166,7 @@ static void row_weights_seen(const struct attn_panel *panel, size_t r, float *ou
 	if (isnan(inverse) || span.lo == span.hi)
 		return;
 	if (kernels != NULL)
-		kernels->scale(out + span.lo, row, span.hi - span.lo, inverse, panel->call->plan.streams);
+		kernels->scale(out + span.lo, row, span.hi - span.lo, inverse);
 	else
 		for (size_t key = span.lo; key < span.hi; key++)
 			out[key] = row[key - span.lo] * inverse;

@@ -20,6 +20,9 @@
  * rows, and what lets weights and values stay in L1. */
 #define ATTEND_DEPTH ((size_t)256)
 
+/* Rows of values asked for in advance. */
+#define ATTEND_AHEAD ((size_t)8)
+
 /* ---- packing */
 
 typedef float attend_float8 __attribute__((vector_size(32), aligned(4), may_alias));
@@ -48,6 +51,15 @@ VEC_INLINE void attend_transpose8(float *out, const float *in, size_t stride, fl
 	}
 }
 
+/* Asks for the rows that come after those at hand: rows of heads side by side lie on pages of their own,
+ * where nothing else foresees them. */
+VEC_INLINE void attend_prefetch(const float *rows, size_t stride, size_t count, size_t width)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t d = 0; d < width; d += 64 / sizeof(float))
+			vec_prefetch(rows + i * stride + d);
+}
+
 VEC_TARGET static void attend_pack_keys(float *strips, const float *keys, size_t stride, size_t count,
                                         size_t width, float scale)
 {
@@ -55,6 +67,8 @@ VEC_TARGET static void attend_pack_keys(float *strips, const float *keys, size_t
 		const size_t here = attn_smaller(ATTEND_STRIP, count - key), eights = here / 8 * 8;
 		const size_t wide = width / 8 * 8;
 		float *strip = strips + key * width;
+		attend_prefetch(keys + (key + here) * stride, stride,
+		                attn_smaller(ATTEND_STRIP, count - key - here), width);
 		if (here < ATTEND_STRIP)
 			memset(strip, 0, width * ATTEND_STRIP * sizeof(float));
 		for (size_t j = 0; j < eights; j += 8)
@@ -70,19 +84,20 @@ VEC_TARGET static void attend_pack_keys(float *strips, const float *keys, size_t
 VEC_TARGET static void attend_pack_values(float *strips, const float *values, size_t stride, size_t count,
                                           size_t width)
 {
-	for (size_t column = 0; column < width; column += ATTEND_STRIP) {
-		const size_t here = attn_smaller(ATTEND_STRIP, width - column);
-		float *strip = strips + column * count;
-		for (size_t key = 0; key < count; key++) {
-			const float *from = values + key * stride + column;
-			float *to = strip + key * ATTEND_STRIP;
+	for (size_t key = 0; key < count; key++) {
+		const float *from = values + key * stride;
+		const size_t ahead = attn_smaller(key + ATTEND_AHEAD, count);
+		attend_prefetch(values + ahead * stride, stride, ahead < count, width);
+		for (size_t column = 0; column < width; column += ATTEND_STRIP) {
+			const size_t here = attn_smaller(ATTEND_STRIP, width - column);
+			float *to = strips + column * count + key * ATTEND_STRIP;
 			if (here == ATTEND_STRIP) {
-				vec_store(to, vec_load(from));
-				vec_store(to + VEC_WIDTH, vec_load(from + VEC_WIDTH));
+				vec_store(to, vec_load(from + column));
+				vec_store(to + VEC_WIDTH, vec_load(from + column + VEC_WIDTH));
 				continue;
 			}
 			memset(to, 0, ATTEND_STRIP * sizeof(float));
-			memcpy(to, from, here * sizeof(float));
+			memcpy(to, from + column, here * sizeof(float));
 		}
 	}
 }
@@ -343,28 +358,28 @@ VEC_INLINE size_t attend_scale_pairs(float *out, const float *row, size_t n, vec
 	return i;
 }
 
-/* Less than a vector. */
-VEC_INLINE void attend_scale_part(float *out, const float *row, size_t n, vec factor)
+/* Streams from the first place of out that is aligned for vectors, the rest one by one: a cache line that is
+ * streamed in part and stored in part waits for memory. */
+VEC_INLINE void attend_scale_stream(float *out, const float *row, size_t n, float factor)
 {
-	vec_store_part(out, n, vec_mul(vec_load_part(row, n), factor));
+	const size_t past = (uintptr_t)out / sizeof(float) % VEC_WIDTH;
+	const size_t head = past == 0 ? 0 : attn_smaller(n, VEC_WIDTH - past);
+	size_t i = 0;
+	for (; i < head; i++)
+		vec_stream_one(out + i, row[i] * factor);
+	i += attend_scale_pairs(out + i, row + i, n - i, vec_set(factor), true);
+	for (; i < n; i++)
+		vec_stream_one(out + i, row[i] * factor);
 }
 
-/* Streams from the first place of out that is aligned for it. */
-VEC_TARGET static void attend_scale(float *out, const float *row, size_t n, float factor, bool stream)
+VEC_TARGET static void attend_scale(float *out, const float *row, size_t n, float factor)
 {
 	const vec by = vec_set(factor);
-	const size_t past = (uintptr_t)out / sizeof(float) % VEC_WIDTH;
-	size_t i = 0;
-	if (stream && past > 0) {
-		i = attn_smaller(n, VEC_WIDTH - past);
-		attend_scale_part(out, row, i, by);
-	}
-	i += stream ? attend_scale_pairs(out + i, row + i, n - i, by, true)
-	            : attend_scale_pairs(out + i, row + i, n - i, by, false);
+	size_t i = attend_scale_pairs(out, row, n, by, false);
 	for (; i + VEC_WIDTH <= n; i += VEC_WIDTH)
 		vec_store(out + i, vec_mul(vec_load(row + i), by));
 	if (i < n)
-		attend_scale_part(out + i, row + i, n - i, by);
+		vec_store_part(out + i, n - i, vec_mul(vec_load_part(row + i, n - i), by));
 }
 
 /* ---- values */
@@ -438,9 +453,14 @@ VEC_INLINE void attend_scaled_rows(const struct attn_value_panel *p, size_t row,
 		const size_t shift = (uintptr_t)out / sizeof(float) % line;
 		const size_t first = from == 0 ? 0 : attn_round_up(from + shift, line) - shift;
 		const size_t last = end == p->depth ? end : attn_round_up(end + shift, line) - shift;
-		if (first < p->depth && first < last)
-			attend_scale(out + first, p->weights + r * p->stride + first,
-			             attn_smaller(last, p->depth) - first, p->inverse[r], p->scaled_streams);
+		if (first >= p->depth || first >= last)
+			continue;
+		const float *weights = p->weights + r * p->stride + first;
+		const size_t count = attn_smaller(last, p->depth) - first;
+		if (p->scaled_streams)
+			attend_scale_stream(out + first, weights, count, p->inverse[r]);
+		else
+			attend_scale(out + first, weights, count, p->inverse[r]);
 	}
 }
 
@@ -477,6 +497,8 @@ VEC_TARGET static bool attend_context(const struct attn_value_panel *p)
 	for (size_t from = 0; from < p->depth; from += ATTEND_DEPTH)
 		for (size_t column = 0; column < p->width; column += ATTEND_STRIP)
 			attend_value_strip(p, column, from, &probe);
+	if (p->scaled != NULL && p->scaled_streams)
+		vec_stream_end();
 	return vec_sum(probe) == 0;
 }
 
@@ -485,31 +507,101 @@ VEC_TARGET static bool attend_context(const struct attn_value_panel *p)
 /* Keys whose dot products with every row are made in turn, while they are in L1. */
 #define ATTEND_FEW ((size_t)32)
 
-VEC_INLINE float attend_dot(const float *a, const float *b, size_t n)
+/* Dot products that are summed over their lanes together. */
+#define ATTEND_DOTS ((size_t)4)
+
+typedef float attend_float4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* The two halves of every sum, one added to the other; what is left over are 8 lanes. */
+VEC_INLINE attend_float8 attend_fold8(vec sum)
 {
-	vec x = vec_zero(), y = vec_zero();
-	size_t i = 0;
-	for (; i + 2 * VEC_WIDTH <= n; i += 2 * VEC_WIDTH) {
-		x = vec_fma(vec_load(a + i), vec_load(b + i), x);
-		y = vec_fma(vec_load(a + i + VEC_WIDTH), vec_load(b + i + VEC_WIDTH), y);
+	float lanes[VEC_WIDTH];
+	attend_float8 folded;
+	vec_store(lanes, sum);
+	folded = *(const attend_float8 *)lanes;
+	if (VEC_WIDTH == 16)
+		folded += *(const attend_float8 *)(lanes + VEC_WIDTH - 8);
+	return folded;
+}
+
+/* Sums of the lanes of four vectors. */
+VEC_INLINE attend_float4 attend_lane_sums(const vec *sums)
+{
+	attend_float8 f[ATTEND_DOTS];
+#pragma GCC unroll 4
+	for (size_t i = 0; i < ATTEND_DOTS; i++)
+		f[i] = attend_fold8(sums[i]);
+	const attend_float8 ab = __builtin_shufflevector(f[0], f[1], 0, 8, 1, 9, 4, 12, 5, 13) +
+	                         __builtin_shufflevector(f[0], f[1], 2, 10, 3, 11, 6, 14, 7, 15);
+	const attend_float8 cd = __builtin_shufflevector(f[2], f[3], 0, 8, 1, 9, 4, 12, 5, 13) +
+	                         __builtin_shufflevector(f[2], f[3], 2, 10, 3, 11, 6, 14, 7, 15);
+	const attend_float8 all = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +
+	                          __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
+	return __builtin_shufflevector(all, all, 0, 1, 2, 3) + __builtin_shufflevector(all, all, 4, 5, 6, 7);
+}
+
+/* Scores of four keys; keys[i] are [width]. Which of the four a key is changes no bit of its score. */
+VEC_INLINE attend_float4 attend_dots4(const float *query, const float *const *keys, size_t width)
+{
+	vec sums[ATTEND_DOTS];
+	size_t d = 0;
+#pragma GCC unroll 4
+	for (size_t i = 0; i < ATTEND_DOTS; i++)
+		sums[i] = vec_zero();
+	for (; d + VEC_WIDTH <= width; d += VEC_WIDTH) {
+		const vec x = vec_load(query + d);
+#pragma GCC unroll 4
+		for (size_t i = 0; i < ATTEND_DOTS; i++)
+			sums[i] = vec_fma(x, vec_load(keys[i] + d), sums[i]);
 	}
-	for (; i + VEC_WIDTH <= n; i += VEC_WIDTH)
-		x = vec_fma(vec_load(a + i), vec_load(b + i), x);
-	float sum = vec_sum(vec_add(x, y));
-	for (; i < n; i++)
-		sum += a[i] * b[i];
-	return sum;
+	if (d < width) {
+		const vec x = vec_load_part(query + d, width - d);
+#pragma GCC unroll 4
+		for (size_t i = 0; i < ATTEND_DOTS; i++)
+			sums[i] = vec_fma(x, vec_load_part(keys[i] + d, width - d), sums[i]);
+	}
+	return attend_lane_sums(sums);
+}
+
+/* Scores of one row; places past the last key repeat it. */
+VEC_INLINE void attend_dots_row(const float *query, const float *keys, size_t stride, size_t count,
+                                size_t width, float scale, float *scores)
+{
+	for (size_t key = 0; key < count; key += ATTEND_DOTS) {
+		const size_t here = attn_smaller(ATTEND_DOTS, count - key);
+		const float *at[ATTEND_DOTS];
+#pragma GCC unroll 4
+		for (size_t i = 0; i < ATTEND_DOTS; i++)
+			at[i] = keys + (key + attn_smaller(i, here - 1)) * stride;
+		const attend_float4 dots = attend_dots4(query, at, width) * scale;
+		if (here == ATTEND_DOTS)
+			*(attend_float4 *)(scores + key) = dots;
+		else
+			memcpy(scores + key, &dots, here * sizeof(float));
+	}
+}
+
+/* Row r's share of the lines of the next block, so that memory works while the rows do. One row alone is as
+ * fast as the CPU foresees. */
+VEC_INLINE void attend_prefetch_share(const float *block, size_t stride, size_t count, size_t width, size_t r,
+                                      size_t rows)
+{
+	const size_t first = count * r / rows;
+	if (rows > 1)
+		attend_prefetch(block + first * stride, stride, count * (r + 1) / rows - first, width);
 }
 
 VEC_TARGET static void attend_dots(const struct attn_dots *p)
 {
 	for (size_t first = 0; first < p->count; first += ATTEND_FEW) {
-		const size_t end = attn_smaller(p->count, first + ATTEND_FEW);
+		const size_t here = attn_smaller(p->count - first, ATTEND_FEW), next = first + here;
+		const size_t then = attn_smaller(p->count - next, ATTEND_FEW);
 		for (size_t r = 0; r < p->rows; r++) {
-			const float *query = p->query + r * p->query_stride;
-			for (size_t key = first; key < end; key++)
-				p->scores[r * p->stride + key] =
-				    p->scale * attend_dot(query, p->keys + key * p->key_stride, p->width);
+			attend_prefetch_share(p->keys + next * p->key_stride, p->key_stride, then, p->width,
+			                      r, p->rows);
+			attend_dots_row(p->query + r * p->query_stride, p->keys + first * p->key_stride,
+			                p->key_stride, here, p->width, p->scale,
+			                p->scores + r * p->stride + first);
 		}
 	}
 }
@@ -555,11 +647,15 @@ VEC_TARGET static void attend_gather(const struct attn_gather *p)
 {
 	memset(p->out, 0, p->rows * p->width * sizeof(float));
 	for (size_t first = 0; first < p->count; first += ATTEND_FEW) {
-		const size_t here = attn_smaller(p->count - first, ATTEND_FEW);
-		for (size_t r = 0; r < p->rows; r++)
+		const size_t here = attn_smaller(p->count - first, ATTEND_FEW), next = first + here;
+		const size_t then = attn_smaller(p->count - next, ATTEND_FEW);
+		for (size_t r = 0; r < p->rows; r++) {
+			attend_prefetch_share(p->values + next * p->value_stride, p->value_stride, then,
+			                      p->width, r, p->rows);
 			attend_gather_row(p->weights + r * p->stride + first,
 			                  p->values + first * p->value_stride, p->value_stride, here,
 			                  p->width, p->out + r * p->width);
+		}
 	}
 }
 

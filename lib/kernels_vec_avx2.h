@@ -55,6 +55,17 @@ VEC_INLINE void vec_stream(float *at, vec a)
 	_mm256_stream_ps(at, a);
 }
 
+VEC_INLINE void vec_stream_one(float *at, float a)
+{
+	_mm_stream_si32((int *)at, _mm_cvtsi128_si32(_mm_castps_si128(_mm_set_ss(a))));
+}
+
+/* Lets other threads see what was streamed before anything that is written after it. */
+VEC_INLINE void vec_stream_end(void)
+{
+	_mm_sfence();
+}
+
 VEC_INLINE vec vec_set(float a)
 {
 	return _mm256_set1_ps(a);

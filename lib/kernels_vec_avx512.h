@@ -48,6 +48,16 @@ VEC_INLINE void vec_stream(float *at, vec a)
 	_mm512_stream_ps(at, a);
 }
 
+VEC_INLINE void vec_stream_one(float *at, float a)
+{
+	_mm_stream_si32((int *)at, _mm_cvtsi128_si32(_mm_castps_si128(_mm_set_ss(a))));
+}
+
+VEC_INLINE void vec_stream_end(void)
+{
+	_mm_sfence();
+}
+
 VEC_INLINE vec vec_set(float a)
 {
 	return _mm512_set1_ps(a);

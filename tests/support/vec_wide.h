@@ -60,6 +60,15 @@ VEC_INLINE void vec_stream(float *at, vec a)
 	vec_store(at, a);
 }
 
+VEC_INLINE void vec_stream_one(float *at, float a)
+{
+	*at = a;
+}
+
+VEC_INLINE void vec_stream_end(void)
+{
+}
+
 VEC_INLINE vec vec_set(float a)
 {
 	return (vec){0} + a;
