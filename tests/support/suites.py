@@ -6,8 +6,8 @@ from pathlib import Path
 
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 # Integration tests that run again on other builds: where memory is held, where threads meet, a bit of everything.
-MEMORY = ["access", "attention", "batching", "compression", "drain", "errors", "faults", "forward", "limits", "model_layers",
-          "models", "notify", "reload", "safetensors_bodies", "unix"]
+MEMORY = ["access", "attention", "batching", "compression", "drain", "errors", "faults", "forward", "forward_text", "limits",
+          "model_layers", "models", "notify", "reload", "safetensors_bodies", "unix"]
 THREADS = ["batching", "compression", "drain", "faults", "notify", "observe", "reload"]
 BRIEF = ["attention", "errors", "models"]
 VALGRIND = ("valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect "
