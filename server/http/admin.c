@@ -14,6 +14,8 @@ static const char index_html[] =
     "<h1>attnd</h1>\n"
     "<p>Attention over HTTP: sequences in, context vectors and attention weights out.</p>\n"
     "<pre>curl --json '{\"query\":[[1,0],[0,1]]}' http://127.0.0.1:8080/v1/attention</pre>\n"
+    "<pre>curl --json '{\"text\":\"Alice was very tired\",\"outputs\":\"weights\",\"precision\":3}' "
+    "http://127.0.0.1:8080/v1/models/alice/forward</pre>\n"
     "<dl>\n"
     "<dt>POST /v1/attention</dt><dd>attention on the tensors of the request</dd>\n"
     "<dt>POST /v1/models/{model}/attention</dt><dd>through a layer of a loaded model</dd>\n"
