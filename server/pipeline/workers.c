@@ -14,7 +14,7 @@
 
 #define WORKER_STACK ((size_t)4 << 20)
 /* Scratch that a worker keeps between calls; what a large call took beyond goes back to the system. */
-#define WORKER_SCRATCH_KEEP ((size_t)64 << 20)
+#define WORKER_SCRATCH_KEEP ((size_t)16 << 20)
 
 struct worker {
 	uv_thread_t thread;
