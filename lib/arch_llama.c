@@ -79,7 +79,8 @@ static struct llama config_read(attn_loader *load, const struct family *family)
 		attn_load_fail(load, ATTN_CONFIG, "config.json: the head width %zu is odd, so it cannot turn",
 		               llama.heads.head_width);
 	llama.input_bias = family->input_bias == ATTN_LOAD_BIAS ? ATTN_LOAD_BIAS : llama.output_bias;
-	if (family->windows == EVERY_LAYER || attn_load_flag(load, "use_sliding_window", false))
+	if (family->windows == EVERY_LAYER ||
+	    (family->windows == SOME_LAYERS && attn_load_flag(load, "use_sliding_window", false)))
 		llama.window = attn_load_size_or(load, "sliding_window", 0);
 	return llama;
 }

@@ -32,19 +32,26 @@ static void copy_close(struct copy *copy)
 	free(copy->weights);
 }
 
-/* Opens the model of the copy; the status, with err filled. */
-static attn_status copy_try(const struct copy *copy, attn_error *err)
+/* A folder of the copy. */
+static char *copy_write(const struct copy *copy)
 {
 	char *folder = folder_make();
 	char *text = json_dumps(copy->config, 0);
-	attn_model *model = NULL;
 	folder_write_text(folder, "config.json", text);
 	folder_write(folder, "model.safetensors", copy->weights, copy->weights_size);
+	free(text);
+	return folder;
+}
+
+/* Opens the model of the copy; the status, with err filled. */
+static attn_status copy_try(const struct copy *copy, attn_error *err)
+{
+	char *folder = copy_write(copy);
+	attn_model *model = NULL;
 	*err = (attn_error){ATTN_OK, ""};
 	const attn_status status = attn_model_open(folder, plain_kernels(), &model, err);
 	ck_assert((status == ATTN_OK) == (model != NULL));
 	attn_model_free(model);
-	free(text);
 	folder_remove(folder);
 	return status;
 }
@@ -188,6 +195,27 @@ static bool is_size_of_tensor(const char *name, const char *key)
 			return false;
 	return true;
 }
+
+/* Configurations of Llama may carry the keys, which mean nothing there. */
+START_TEST(a_window_is_of_the_families_that_have_one)
+{
+	static const char *const names[] = {"llama-grouped", "mistral-window"};
+	for (size_t i = 0; i < 2; i++) {
+		struct copy copy;
+		copy_open(&copy, names[i]);
+		key_set(copy.config, "use_sliding_window", "true");
+		key_set(copy.config, "sliding_window", "3");
+		char *folder = copy_write(&copy);
+		attn_error err;
+		attn_model *model = NULL;
+		ck_assert_int_eq(attn_model_open(folder, plain_kernels(), &model, &err), ATTN_OK);
+		ck_assert_int_eq(attn_model_options(model, 0, ATTN_SELF).window_left, i == 0 ? -1 : 2);
+		attn_model_free(model);
+		folder_remove(folder);
+		copy_close(&copy);
+	}
+}
+END_TEST
 
 /* A table that is computed from config.json may be larger than any file. */
 START_TEST(a_computed_table_larger_than_memory_is_refused_with_both_numbers)
@@ -348,7 +376,8 @@ START_TEST(a_turned_matrix_is_named_with_both_shapes)
 }
 END_TEST
 
-SUITE_MAIN("model rules", a_key_that_changes_what_is_computed_is_refused_with_its_value,
+SUITE_MAIN("model rules", a_window_is_of_the_families_that_have_one,
+           a_key_that_changes_what_is_computed_is_refused_with_its_value,
            a_key_that_is_missing_or_cannot_be_is_named, heads_that_do_not_divide_or_turn_are_refused,
            absurd_sizes_are_refused, a_computed_table_larger_than_memory_is_refused_with_both_numbers,
            a_tensor_by_another_name_is_missed_or_does_not_belong, a_turned_matrix_is_named_with_both_shapes)
