@@ -87,8 +87,7 @@ static void name_model(const char *name, attn_error *err)
 static bool name_valid(const char *name)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-	return name[0] != '\0' && name[0] != '.' && name[strspn(name, allowed)] == '\0' &&
-	       strlen(name) <= MODEL_NAME_MAX;
+	return name[strspn(name, allowed)] == '\0' && strlen(name) <= MODEL_NAME_MAX;
 }
 
 /* The tokenizer, if there is one, whose tokens must be tokens of the model. */
@@ -113,8 +112,7 @@ static attn_status instance_open(const char *name, const char *path, const attn_
 	if (!name_valid(name)) {
 		err->status = ATTN_CONFIG;
 		snprintf(err->message, sizeof(err->message),
-		         "the name must be of A-Z a-z 0-9 . _ -, not begin with a dot, and have at most %d "
-		         "characters",
+		         "the name must be of A-Z a-z 0-9 . _ - and have at most %d characters",
 		         MODEL_NAME_MAX);
 		return ATTN_CONFIG;
 	}
@@ -159,9 +157,9 @@ static void entry_load(struct registry *registry, const char *directory, const c
 	free(path);
 }
 
-static int not_dots(const struct dirent *entry)
+static int not_hidden(const struct dirent *entry)
 {
-	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	return entry->d_name[0] != '.';
 }
 
 static int by_name(const struct dirent **left, const struct dirent **right)
@@ -187,7 +185,7 @@ attn_status registry_load(const char *directory, const attn_kernels *kernels, st
                           attn_error *err)
 {
 	struct dirent **entries = NULL;
-	int found = scandir(directory, &entries, not_dots, by_name);
+	int found = scandir(directory, &entries, not_hidden, by_name);
 	if (found < 0)
 		return errno == ENOMEM ? memory_failed(err) : file_failed(directory, err);
 	*out = registry_new((size_t)found);

@@ -27,11 +27,11 @@ void model_instance_release(struct model_instance *instance); /* NULL is allowed
 
 struct registry;
 
-/* Loads every subdirectory of `directory` (sorted by name) as a model, whose weights are packed for these
- * kernels, with the tokenizer whose files lie there, which may not have more tokens than the model; names
- * match [A-Za-z0-9._-]+ with no leading dot. An empty directory makes an empty registry. A subdirectory that
- * cannot be loaded is left out, and is one of the registry's failures: whether these matter is the caller's
- * to judge. An error when the directory itself cannot be read. */
+/* Loads every subdirectory of `directory` (sorted by name), hidden ones aside, as a model, whose weights are
+ * packed for these kernels, with the tokenizer whose files lie there, which may not have more tokens than the
+ * model; names match [A-Za-z0-9._-]+. An empty directory makes an empty registry. A subdirectory that cannot
+ * be loaded is left out, and is one of the registry's failures: whether these matter is the caller's to
+ * judge. An error when the directory itself cannot be read. */
 attn_status registry_load(const char *directory, const attn_kernels *kernels, struct registry **out,
                           attn_error *err);
 void registry_free(struct registry *registry);

@@ -59,9 +59,12 @@ START_TEST(models_are_sorted_and_found_by_name)
 	add_model(folder, "beta", 8);
 	folder_write_text(folder, "README", "not a model");
 	folder_write_text(folder, ".hidden", "not a model either");
+	add_model(folder, ".git", 4);
+	add_model(folder, "...", 4);
 	struct registry *registry = loaded(folder);
 	const char *const names[] = {"Alpha_1.2-b", "beta", "zeta"};
 	const size_t widths[] = {6, 8, 4};
+	ck_assert_uint_eq(registry_failures(registry), 0);
 	ck_assert_uint_eq(registry_count(registry), 3);
 	for (size_t i = 0; i < 3; i++) {
 		struct model_instance *instance = registry_at(registry, i);
@@ -107,7 +110,7 @@ START_TEST(a_name_outside_the_rule_is_an_error)
 {
 	char longest[MODEL_NAME_MAX + 2] = "";
 	memset(longest, 'x', MODEL_NAME_MAX + 1);
-	const char *const names[] = {".git", "a b", "caf\xC3\xA9", "a+b", "...", longest};
+	const char *const names[] = {"a b", "caf\xC3\xA9", "a+b", longest};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *folder = folder_make();
 		add_model(folder, names[i], 4);
