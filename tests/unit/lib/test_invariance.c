@@ -13,9 +13,9 @@ enum { MOST = 64, THREADS = 8 };
 
 /* The thread sanitizer takes thirty times as long, and looks at something else. */
 #ifdef __SANITIZE_THREAD__
-enum { SHAPES = 100 };
+enum { DRAWN = 100 };
 #else
-enum { SHAPES = 500 };
+enum { DRAWN = 500 };
 #endif
 
 struct fixture {
@@ -111,14 +111,14 @@ static void check_attend(attn_kernels *kernels, struct fixture *fixture, size_t 
 		check_batch(kernels, fixture, &shape, &options, &alone, MOST);
 }
 
-/* Shapes, each with options, outputs, slots and numbers of threads of its own. */
+/* DRAWN shapes, each with options, outputs, slots and numbers of threads of its own. */
 static void attention_does_not_depend_on_batch_mates_slot_threads_or_outputs(attn_kernels *kernels)
 {
 	const bool slow = kernel_set_is_slow(kernels);
 	struct fixture fixture;
 	fixture_init(&fixture, 11);
 	attn_arena_mark empty = attn_arena_here(fixture.draw.arena);
-	for (size_t i = 0; i < SHAPES; i++) {
+	for (size_t i = 0; i < DRAWN; i++) {
 		const size_t longest = i % 20 == 0 ? 90 : slow ? 8 : 20;
 		check_attend(kernels, &fixture, longest, i % 20 != 0 && (!slow || i % 7 == 0));
 		attn_arena_rewind(fixture.draw.arena, empty);
