@@ -76,7 +76,7 @@ def test_what_can_never_fit_the_budget_is_413(start):
 
 
 def test_what_does_not_fit_now_is_429_with_retry_after(start):
-    one = start("--workers", 1, "--max-inflight", 24 * MIB)
+    one = start("--workers", 1, "--max-inflight", 64 * MIB)
     with Busy(one, length=8000):
         replies = together(one, [body_of(500, 8, seed) for seed in range(16)])
     refused = [r for r in replies if r.status == 429]
