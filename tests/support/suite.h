@@ -17,7 +17,7 @@
 #define SUITE_TIMEOUT_S 300
 
 /* Says why a test cannot run here, for tally.py to count as skipped. Then return from the test. */
-#define suite_skip(reason) printf("SKIPPED %s: %s\n", __func__, (reason))
+#define suite_skip(reason) printf("SKIPPED %s: %s\n", tcase_name(), (reason))
 
 int suite_run(const char *name, const TTest *const *tests, size_t count);
 

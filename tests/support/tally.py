@@ -46,7 +46,7 @@ def read_tap(text, output):
     plan = re.search(r"(?m)^1\.\.(\d+)$", text)
     if plan is None or int(plan[1]) != len(lines):
         return None
-    skipped = dict(re.findall(r"(?m)^SKIPPED (\w+?)(?:_fn)?: (.*)$", output))  # START_TEST(x) makes a function x_fn
+    skipped = dict(re.findall(r"(?m)^SKIPPED (\w+): (.*)$", output))
     result = Result()
     for word, rest in lines:
         name = rest.split(":")[-2].strip() if rest.count(":") >= 2 else rest
