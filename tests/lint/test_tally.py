@@ -32,13 +32,13 @@ def test_a_failed_test_is_counted_once():
 
 
 def test_a_skipped_test_is_named_with_its_reason():
-    result = run(tap(PASSING, output="SKIPPED rule_b_fn: no test data here"), "tap")
+    result = run(tap(PASSING, output="SKIPPED rule_b: no test data here"), "tap")
     assert counts(result) == (1, 0, 1)
     assert result.skips == ["rule_b: no test data here"]
 
 
 def test_a_skip_of_no_known_test_fails():
-    assert counts(run(tap(PASSING, output="SKIPPED rule_c_fn: why not"), "tap")) == (2, 1, 0)
+    assert counts(run(tap(PASSING, output="SKIPPED rule_c: why not"), "tap")) == (2, 1, 0)
 
 
 @pytest.mark.parametrize("script", [
