@@ -136,12 +136,24 @@ static attn_status scores_tile(void *arg, size_t tile, attn_arena *scratch)
 
 /* ---- softmax */
 
+/* Heads of the sequences of a pass, one after the other, that a tile works on. */
+static size_t tile_heads(const struct few *few)
+{
+	return few->call->plan.unit_heads * few->call->tile_size;
+}
+
+static struct attn_span heads_of_tile(const struct few *few, size_t tile)
+{
+	const size_t heads = tile_heads(few);
+	const size_t all = few->sequences_now * few->call->shape->heads;
+	return (struct attn_span){tile * heads, attn_smaller(all, (tile + 1) * heads)};
+}
+
 static attn_status softmax_tile(void *arg, size_t tile, attn_arena *scratch)
 {
 	const struct few *few = arg;
 	const attn_shape *shape = few->call->shape;
-	const size_t heads = few->call->plan.unit_heads * few->call->tile_size;
-	const size_t end = attn_smaller(few->sequences_now * shape->heads, (tile + 1) * heads);
+	const struct attn_span heads = heads_of_tile(few, tile);
 	struct attn_span *spans = attn_arena_alloc(scratch, shape->queries * sizeof(*spans));
 	float *maximum = attn_arena_floats(scratch, shape->queries);
 	double *sum = attn_arena_alloc(scratch, shape->queries * sizeof(*sum));
@@ -149,7 +161,7 @@ static attn_status softmax_tile(void *arg, size_t tile, attn_arena *scratch)
 	size_t *order = attn_arena_alloc(scratch, shape->keys * sizeof(*order));
 	if (spans == NULL || maximum == NULL || sum == NULL || row == NULL || order == NULL)
 		return ATTN_MEMORY;
-	for (size_t head = tile * heads; head < end; head++) {
+	for (size_t head = heads.lo; head < heads.hi; head++) {
 		struct attn_panel panel = few_panel(few, head / shape->heads, head % shape->heads, spans);
 		panel.maximum = maximum;
 		panel.sum = sum;
@@ -227,13 +239,12 @@ static attn_status context_tile(void *arg, size_t tile, attn_arena *scratch)
 {
 	const struct few *few = arg;
 	const attn_shape *shape = few->call->shape;
-	const size_t heads = few->call->plan.unit_heads * few->call->tile_size;
-	const size_t end = attn_smaller(few->sequences_now * shape->heads, (tile + 1) * heads);
+	const struct attn_span heads = heads_of_tile(few, tile);
 	struct attn_span *spans = attn_arena_alloc(scratch, shape->queries * sizeof(*spans));
 	if (spans == NULL)
 		return ATTN_MEMORY;
 	attn_status status = ATTN_OK;
-	for (size_t head = tile * heads; head < end && status == ATTN_OK; head++)
+	for (size_t head = heads.lo; head < heads.hi && status == ATTN_OK; head++)
 		status = head_context(few, head, spans, scratch);
 	return status;
 }
@@ -284,8 +295,7 @@ static attn_status pass_run(struct few *few, attn_executor *executor, size_t seq
 	const attn_shape *shape = few->call->shape;
 	few->sequences_now = sequences;
 	few->part = sequences * shape->kv_heads * few->segments;
-	const size_t heads = few->call->plan.unit_heads * few->call->tile_size;
-	const size_t head_tiles = attn_divide_up(sequences * shape->heads, heads);
+	const size_t head_tiles = attn_divide_up(sequences * shape->heads, tile_heads(few));
 	const struct {
 		attn_tile_fn *run;
 		size_t tiles;
