@@ -39,27 +39,14 @@ static inline void kernel_set_run(const char *name, void (*test)(attn_kernels *k
 	attn_kernels_free(kernels);
 }
 
-#define ON_EACH_SET(rule)                                                                                    \
-	START_TEST(rule##_on_native)                                                                         \
+#define ON_SET(rule, set)                                                                                    \
+	START_TEST(rule##_on_##set)                                                                          \
 	{                                                                                                    \
-		kernel_set_run("native", rule);                                                              \
-	}                                                                                                    \
-	END_TEST                                                                                             \
-	START_TEST(rule##_on_wide)                                                                           \
-	{                                                                                                    \
-		kernel_set_run("wide", rule);                                                                \
-	}                                                                                                    \
-	END_TEST                                                                                             \
-	START_TEST(rule##_on_blas)                                                                           \
-	{                                                                                                    \
-		kernel_set_run("blas", rule);                                                                \
-	}                                                                                                    \
-	END_TEST                                                                                             \
-	START_TEST(rule##_on_reference)                                                                      \
-	{                                                                                                    \
-		kernel_set_run("reference", rule);                                                           \
+		kernel_set_run(#set, rule);                                                                  \
 	}                                                                                                    \
 	END_TEST
+
+#define ON_EACH_SET(rule) ON_SET(rule, native) ON_SET(rule, wide) ON_SET(rule, blas) ON_SET(rule, reference)
 
 #define EACH_SET(rule) rule##_on_native, rule##_on_wide, rule##_on_blas, rule##_on_reference
 

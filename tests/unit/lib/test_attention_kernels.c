@@ -264,17 +264,7 @@ static void a_context_that_is_not_finite_is_told(attn_kernels *set)
 	ck_assert(products_run(kernels, &p, 0, 7, NULL));
 }
 
-#define ON_BOTH(rule)                                                                                        \
-	START_TEST(rule##_on_native)                                                                         \
-	{                                                                                                    \
-		kernel_set_run("native", rule);                                                              \
-	}                                                                                                    \
-	END_TEST                                                                                             \
-	START_TEST(rule##_on_wide)                                                                           \
-	{                                                                                                    \
-		kernel_set_run("wide", rule);                                                                \
-	}                                                                                                    \
-	END_TEST
+#define ON_BOTH(rule) ON_SET(rule, native) ON_SET(rule, wide)
 #define BOTH(rule) rule##_on_native, rule##_on_wide
 
 ON_BOTH(exponentials_are_within_two_units_in_the_last_place)
