@@ -198,27 +198,21 @@ body_field_known *attention_fields_of(bool model)
 	return model ? known_on_model : known_on_tensors;
 }
 
+static bool read_field(const char *name, const json_t *value, const char *pointer, void *reading)
+{
+	return find_field(name)->read(value, pointer, reading);
+}
+
 bool attention_fields_read(const json_t *envelope, bool model, const struct attention_limits *limits,
                            struct attention_fields *out, struct problem *problem)
 {
 	struct reading reading = {.limits = limits, .out = out, .problem = problem};
-	const char *name;
-	json_t *value;
 	*out = (struct attention_fields){.weights = WEIGHTS_PER_HEAD,
 	                                 .window_left = -1,
 	                                 .window_right = -1,
 	                                 .rope_theta = 10000,
 	                                 .output_dtype = ATTN_FLOAT32};
-	json_object_foreach((json_t *)envelope, name, value)
-	{
-		char pointer[JSON_POINTER_MAX];
-		if (!known(name, model, problem))
-			return false;
-		json_pointer_member("", name, pointer);
-		if (!find_field(name)->read(value, pointer, &reading))
-			return false;
-	}
-	return true;
+	return request_read_members(envelope, attention_fields_of(model), read_field, &reading, problem);
 }
 
 void attention_fields_clear(struct attention_fields *out)

@@ -232,23 +232,17 @@ bool forward_fields_known(const char *name, struct problem *problem)
 	return request_known_member("", name, names, FIELDS, problem);
 }
 
+static bool read_field(const char *name, const json_t *value, const char *pointer, void *reading)
+{
+	return find_field(name)->read(value, pointer, reading);
+}
+
 bool forward_fields_read(const json_t *envelope, const struct attention_limits *limits,
                          struct forward_fields *out, struct problem *problem)
 {
 	struct reading reading = {.limits = limits, .out = out, .problem = problem};
-	const char *name;
-	json_t *value;
 	*out = (struct forward_fields){.outputs = {[FORWARD_HIDDEN] = true}, .output_dtype = ATTN_FLOAT32};
-	json_object_foreach((json_t *)envelope, name, value)
-	{
-		char pointer[JSON_POINTER_MAX];
-		if (!forward_fields_known(name, problem))
-			return false;
-		json_pointer_member("", name, pointer);
-		if (!find_field(name)->read(value, pointer, &reading))
-			return false;
-	}
-	return true;
+	return request_read_members(envelope, forward_fields_known, read_field, &reading, problem);
 }
 
 void forward_fields_clear(struct forward_fields *out)

@@ -34,6 +34,23 @@ bool request_known_member(const char *parent, const char *name, const char *cons
 	                   "there is no field `%s` here; `%s` is the nearest that there is", name, nearest);
 }
 
+bool request_read_members(const json_t *envelope, body_field_known *known, request_read_member *read,
+                          void *arg, struct problem *problem)
+{
+	const char *name;
+	json_t *value;
+	json_object_foreach((json_t *)envelope, name, value)
+	{
+		char pointer[JSON_POINTER_MAX];
+		if (!known(name, problem))
+			return false;
+		json_pointer_member("", name, pointer);
+		if (!read(name, value, pointer, arg))
+			return false;
+	}
+	return true;
+}
+
 /* ---- forms */
 
 bool request_read_flag(const json_t *value, const char *pointer, bool *out, struct problem *problem)

@@ -10,11 +10,18 @@
 
 #include "attn.h"
 #include "codec/attention_request.h"
+#include "codec/json_body.h"
 #include "codec/json_value.h"
 
 /* UNKNOWN_FIELD at parent/name when name is not one of the names, with the nearest that is. */
 bool request_known_member(const char *parent, const char *name, const char *const *names, size_t count,
                           struct problem *problem);
+
+/* Reads the member of that name, a field of the route, into arg. */
+typedef bool request_read_member(const char *name, const json_t *value, const char *pointer, void *arg);
+/* Every member of an envelope, an object, up to the first that is not known or not right. */
+bool request_read_members(const json_t *envelope, body_field_known *known, request_read_member *read,
+                          void *arg, struct problem *problem);
 
 /* true or false. */
 bool request_read_flag(const json_t *value, const char *pointer, bool *out, struct problem *problem);
