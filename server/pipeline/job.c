@@ -65,6 +65,14 @@ enum budget_result job_charge_parsed(struct job *job, size_t bytes)
 	return result;
 }
 
+void job_take_reply(struct job *job, char *reply)
+{
+	job->reply = reply;
+	job->content_type = body_form_media_type(job->forms.reply);
+	if (reply != NULL && job->reply_length < job->charged)
+		job_charge(job, job->reply_length);
+}
+
 void job_shorten_deadline(struct job *job, uint64_t timeout_ms)
 {
 	if (timeout_ms == 0 || timeout_ms > UINT64_MAX / CLOCK_NS_PER_MS)

@@ -116,6 +116,10 @@ enum budget_result job_charge(struct job *job, size_t bytes);
  * will, the problem is the caller's to tell. */
 enum budget_result job_charge_parsed(struct job *job, size_t bytes);
 
+/* Takes what was formatted (reply_length is set), in the form asked for, and gives back what is charged
+ * beyond it; NULL: the problem is set. The request is freed already. */
+void job_take_reply(struct job *job, char *reply);
+
 /* Brings the deadline forward to timeout_ms (0: none) after the arrival. */
 void job_shorten_deadline(struct job *job, uint64_t timeout_ms);
 

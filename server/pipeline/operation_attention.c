@@ -181,12 +181,10 @@ static void attention_compute(struct job **batch, size_t count, const attn_kerne
 
 static void attention_format(struct job *job, attn_executor *executor)
 {
-	job->reply = attention_reply_format(job->attention, executor, &job->reply_length, &job->problem);
-	job->content_type = body_form_media_type(job->forms.reply);
+	char *reply = attention_reply_format(job->attention, executor, &job->reply_length, &job->problem);
 	attention_request_free(job->attention);
 	job->attention = NULL;
-	if (job->reply != NULL && job->reply_length < job->charged)
-		job_charge(job, job->reply_length);
+	job_take_reply(job, reply);
 }
 
 const struct operation operation_attention = {

@@ -278,12 +278,10 @@ static void forward_compute(struct job **batch, size_t count, const attn_kernels
 
 static void forward_format(struct job *job, attn_executor *executor)
 {
-	job->reply = forward_reply_format(job->forward, executor, &job->reply_length, &job->problem);
-	job->content_type = body_form_media_type(job->forms.reply);
+	char *reply = forward_reply_format(job->forward, executor, &job->reply_length, &job->problem);
 	forward_request_free(job->forward);
 	job->forward = NULL;
-	if (job->reply != NULL && job->reply_length < job->charged)
-		job_charge(job, job->reply_length);
+	job_take_reply(job, reply);
 }
 
 const struct operation operation_forward = {
